@@ -1,0 +1,5 @@
+"""`python -m memsvc` is the `memsvc` command."""
+
+from memsvc.cli import main
+
+main()

@@ -1,0 +1,404 @@
+"""The `memsvc` command: the worker, imports, and one command an operation, made from the table."""
+
+import json
+import logging
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import requests
+from marshmallow import fields
+
+from memsvc import __version__
+from memsvc.catalog import default_text, describe_parameter
+from memsvc.client import ask_worker, worker_address
+from memsvc.errors import BadRequest, MemsvcError, NotFound, StoreUnavailable
+from memsvc.importers.ingest import ingest
+from memsvc.importers.reading import Reading
+from memsvc.operations import OPERATIONS, Operation
+from memsvc.sample import SAMPLE
+from memsvc.settings import SETTINGS, Settings, load_settings
+
+FAILED, BAD_USE, NO_WORKER, NOT_FOUND = 1, 2, 3, 4
+"""Exit codes besides 0: it failed, the call was wrong, no worker answers, no such record."""
+
+EXIT_CODES = (
+    f"Exit codes: 0 answered, {FAILED} failed, {BAD_USE} wrong call, "
+    f"{NO_WORKER} no worker answers, {NOT_FOUND} no such record."
+)
+
+
+class Commands(click.Group):
+    """A group of commands; words that name none of them go to the group's own operation.
+
+    So `memsvc search "auth token"` searches everything and `memsvc search prompts why` prompts.
+    """
+
+    own: click.Command | None = None
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if self.own is None or (args and args[0] in self.commands) or args[:1] in ([], ["--help"]):
+            return super().parse_args(ctx, args)
+        ctx._protected_args, ctx.args = [self.own.name or ""], args
+        return args
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if self.own is not None and cmd_name == self.own.name:
+            return self.own
+        return super().get_command(ctx, cmd_name)
+
+
+@click.group(cls=Commands, epilog=EXIT_CODES, context_settings={"max_content_width": 100})
+@click.version_option(__version__, prog_name="memsvc")
+def memsvc() -> None:
+    """The memory a coding agent searches."""
+
+
+def main() -> None:
+    """Run a command; an error is one sentence on standard error and an exit code."""
+    try:
+        memsvc.main(standalone_mode=True)
+    except MemsvcError as error:
+        click.echo(f"memsvc: {error.detail}", err=True)
+        sys.exit(_exit_code(error))
+
+
+def _exit_code(error: MemsvcError) -> int:
+    if isinstance(error, BadRequest):
+        return BAD_USE
+    return NOT_FOUND if isinstance(error, NotFound) else FAILED
+
+
+def _ask(method: str, path: str, pairs: list[tuple[str, str]], accept: str) -> requests.Response:
+    try:
+        return ask_worker(load_settings(), method, path, pairs, accept=accept)
+    except StoreUnavailable as error:
+        click.echo(f"memsvc: {error.detail}", err=True)
+        sys.exit(NO_WORKER)
+
+
+def _print(response: requests.Response) -> None:
+    """Print an answer, or its problem on standard error, and exit accordingly."""
+    text = response.content.decode("utf-8", "replace")
+    if response.ok:
+        click.echo(text, nl=not text.endswith("\n"))
+        return
+    try:
+        problem = json.loads(text)
+        click.echo(f"memsvc: {problem['error']}\nhelp: {problem['help']}", err=True)
+    except (ValueError, KeyError, TypeError):
+        click.echo(text, err=True)
+    sys.exit({400: BAD_USE, 404: NOT_FOUND}.get(response.status_code, FAILED))
+
+
+# -- one command an operation ---------------------------------------------------------------------
+
+
+def _operation_command(operation: Operation, name: str) -> click.Command:
+    """The command that asks the worker for an operation, with the same parameters."""
+
+    def call(as_json: bool, **values: Any) -> None:
+        path, pairs = operation.path, _pairs(names, values)
+        if "<id>" in path:
+            path = path.replace("<id>", dict(pairs)["id"])
+            pairs = [pair for pair in pairs if pair[0] != "id"]
+        accept = "application/json" if as_json else "text/markdown"
+        _print(_ask(operation.method, path, pairs, accept))
+
+    members = {n: f for n, f in operation.schema.fields.items() if n != "render"}
+    names = {_identifier(name): name for name in members}
+    json_option = click.Option(["--json", "as_json"], is_flag=True, help="Print JSON.")
+    parameters = [_click_parameter(operation, n, f) for n, f in members.items()]
+    summary = f"{operation.summary} Use it {operation.when}."
+    return click.Command(
+        name,
+        callback=call,
+        params=[*parameters, json_option],
+        help=summary,
+        short_help=operation.summary,
+    )
+
+
+def _identifier(name: str) -> str:
+    return f"given_{name.lower()}"
+
+
+def _pairs(names: dict[str, str], values: dict[str, Any]) -> list[tuple[str, str]]:
+    pairs = []
+    for identifier, value in values.items():
+        given = value if isinstance(value, tuple) else (value,)
+        pairs += [(names[identifier], str(item)) for item in given if item is not None]
+    return pairs
+
+
+def _click_parameter(operation: Operation, name: str, field: fields.Field[Any]) -> click.Parameter:
+    described = describe_parameter(name, field)
+    identifier = _identifier(name)
+    if name == operation.argument:
+        required = described["required"] or "<id>" in operation.path
+        many = -1 if described["type"] in ("list", "text") else 1
+        if name == "query":
+            return WordsArgument([identifier], metavar=name.upper(), required=required, nargs=-1)
+        return click.Argument([identifier], metavar=name, required=required, nargs=many)
+    values = "|".join(described.get("values", []))
+    facts = [described["meaning"], described.get("range", ""), values]
+    if "default" in described:
+        facts.append(f"default {default_text(described['default'])}")
+    flags = list(dict.fromkeys([f"--{name}", f"--{name.replace('_', '-')}"]))
+    multiple = described["type"] == "list"
+    return click.Option(
+        [*flags, identifier],
+        multiple=multiple,
+        help="; ".join(filter(None, facts)),
+        metavar=described["type"].upper(),
+    )
+
+
+GROUPS = {
+    "context": "Show recent work or the time around a record.",
+    "show": "Read one record in full.",
+    "forget": "Forget one record, everywhere and for good.",
+}
+"""What the groups of commands are for that are no operation themselves."""
+
+
+class WordsArgument(click.Argument):
+    """The words of a query, quoted or not, as one text."""
+
+    def process_value(self, ctx: click.Context, value: Any) -> Any:
+        words = super().process_value(ctx, value)
+        return " ".join(words) if words else None
+
+
+def _group(path: tuple[str, ...]) -> Commands:
+    """The group for these words, made when it is missing."""
+    group: Any = memsvc
+    for word in path:
+        if word not in group.commands:
+            group.add_command(Commands(word, help=GROUPS.get(word, "")))
+        group = group.commands[word]
+    return group  # type: ignore[no-any-return]
+
+
+def _add_operations() -> None:
+    commands = {tuple(o.command.split()): o for o in OPERATIONS if o.command}
+    groups = {words[:-1] for words in commands if len(words) > 1}
+    for words, operation in commands.items():
+        command = _operation_command(operation, words[-1])
+        if words in groups:
+            group = _group(words)
+            command.name = f"{words[-1]} {operation.argument.upper()}"
+            group.own = command
+            group.help = f"{operation.summary} More: memsvc {words[-1]} {operation.argument} --help"
+            group.short_help = operation.summary
+        else:
+            _group(words[:-1]).add_command(command)
+
+
+_add_operations()
+
+
+@memsvc.command()
+@click.argument("path")
+def get(path: str) -> None:
+    """Print what the worker answers to GET PATH, such as /api/health."""
+    _print(_ask("GET", path if path.startswith("/") else f"/{path}", [], "application/json"))
+
+
+@memsvc.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def routes(as_json: bool) -> None:
+    """List every route with its command."""
+    table = [
+        {"method": o.method, "path": path, "command": o.command and f"memsvc {o.command}"}
+        for o in OPERATIONS
+        for path in (o.path, *o.aliases)
+    ]
+    if as_json:
+        click.echo(json.dumps(table))
+        return
+    for row in table:
+        click.echo(f"{row['method']:<6} {row['path']:<28} {row['command']}".rstrip())
+
+
+# -- the worker -----------------------------------------------------------------------------------
+
+
+@memsvc.command()
+def serve() -> None:
+    """Run the worker until interrupted."""
+    _serve(load_settings(), lambda address: click.echo(f"memsvc listens on {address}"))
+
+
+def _serve(settings: Settings, ready: Callable[[str], None]) -> None:
+    from memsvc.bootstrap import build_services  # the server's imports are for the worker only
+    from memsvc.server import run_server
+    from memsvc.web import create_app
+
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
+    # waitress warns of every queued request; a busy worker is not worth a line each
+    logging.getLogger("waitress.queue").setLevel(logging.ERROR)
+    run_server(create_app(build_services(settings), settings.host), settings, ready)
+
+
+@memsvc.command()
+@click.argument("checkout", type=click.Path(file_okay=False, path_type=Path), default=".")
+def trial(checkout: Path) -> None:
+    """Try memsvc on the history of CHECKOUT: fill an empty store, run the worker.
+
+    Without a history the bundled sample fills the store.
+    """
+    settings = load_settings()
+    _fill(settings, checkout)
+    _serve(settings, _welcome)
+
+
+def _fill(settings: Settings, checkout: Path) -> None:
+    from memsvc.bootstrap import build_store
+    from memsvc.importers.git import read_git
+    from memsvc.importers.jsonl import read_jsonl
+    from memsvc.model import Filter, Kind
+
+    store = build_store(settings)
+    try:
+        if any(store.count(kind, Filter()) for kind in Kind):
+            return
+        try:
+            reading = read_git(checkout)
+        except MemsvcError as error:
+            click.echo(f"{error.detail} The bundled sample is used instead.", err=True)
+            reading = read_jsonl(SAMPLE)
+        click.echo(_import(store, reading, dry_run=False))
+    finally:
+        store.close()
+
+
+def _welcome(address: str) -> None:
+    click.echo(f"""memsvc listens on {address}. Try:
+  curl -s '{address}/api/search?query=fix&limit=3&render=text'
+  curl -s '{address}/api/context/recent?limit=1&render=text'
+  curl -s '{address}/api/search/help?operation=by-file'
+or open {address}/api/search/help in a browser. Ctrl-C stops the worker.""")
+
+
+@memsvc.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def status(as_json: bool) -> None:
+    """Say where the store is, what it holds, and whether the worker runs."""
+    settings = load_settings()
+    told = {
+        "home": str(settings.home),
+        **_store_state(settings),
+        "worker": worker_address(settings),
+        "running": _is_running(settings),
+    }
+    if as_json:
+        click.echo(json.dumps(told))
+    else:
+        for name, value in told.items():
+            click.echo(f"{name}: {value}")
+
+
+def _store_state(settings: Settings) -> dict[str, Any]:
+    if not settings.database.exists():
+        return {"store": "none yet"}
+    from memsvc.bootstrap import build_store
+    from memsvc.model import Filter, Kind
+
+    store = build_store(settings)
+    try:
+        size = os.path.getsize(settings.database)
+        return {
+            "store": f"{size / 1e6:.1f} MB",
+            **{f"{k}s": store.count(k, Filter()) for k in Kind},
+        }
+    finally:
+        store.close()
+
+
+def _is_running(settings: Settings) -> bool:
+    try:
+        return ask_worker(settings, "GET", "/api/health").ok
+    except StoreUnavailable:
+        return False
+
+
+@memsvc.command("settings")
+def show_settings() -> None:
+    """List the environment variables with their defaults."""
+    for setting in SETTINGS:
+        click.echo(f"{setting.variable:<16} {setting.default or '-':<12} {setting.meaning}")
+
+
+# -- imports --------------------------------------------------------------------------------------
+
+
+@memsvc.group("import")
+def import_() -> None:
+    """Bring memories in. Every import can be run again: it adds and updates what is new."""
+
+
+_dry_run = click.option("--dry-run", is_flag=True, help="Say what would happen; write nothing.")
+_as_json = click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+
+
+@import_.command("claude-mem")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path), required=False)
+@_dry_run
+@_as_json
+def import_claude_mem(file: Path | None, dry_run: bool, as_json: bool) -> None:
+    """Read a claude-mem database; it is never written to."""
+    from memsvc.importers.claude_mem import read_claude_mem
+
+    _run_import(read_claude_mem(file), dry_run, as_json)
+
+
+@import_.command("git")
+@click.argument("repository", type=click.Path(path_type=Path), default=".")
+@_dry_run
+@_as_json
+def import_git(repository: Path, dry_run: bool, as_json: bool) -> None:
+    """Read the history of a git repository as memories; merges are skipped."""
+    from memsvc.importers.git import read_git
+
+    _run_import(read_git(repository), dry_run, as_json)
+
+
+@import_.command("jsonl")
+@click.argument("file")
+@click.option("--source", help="Name of the source; default: the file's name.")
+@_dry_run
+@_as_json
+def import_jsonl(file: str, source: str | None, dry_run: bool, as_json: bool) -> None:
+    """Read one record a line from FILE (also .gz), or from - for standard input."""
+    from memsvc.importers.jsonl import read_jsonl
+
+    _run_import(read_jsonl(file, source=source), dry_run, as_json)
+
+
+def _run_import(reading: Reading, dry_run: bool, as_json: bool) -> None:
+    from memsvc.bootstrap import build_store
+
+    store = build_store(load_settings())
+    try:
+        report = _import(store, reading, dry_run=dry_run)
+    finally:
+        store.close()
+    click.echo(json.dumps(report.as_json()) if as_json else report)
+
+
+def _import(store: Any, reading: Reading, *, dry_run: bool) -> Any:
+    """Run an import under a progress bar on standard error."""
+    label = f"Reading {reading.name}"
+    with click.progressbar(
+        length=reading.total or 0, label=label, file=sys.stderr, show_pos=reading.total is None
+    ) as bar:
+        return ingest(
+            store,
+            reading,
+            dry_run=dry_run,
+            progress=lambda done, total: bar.update(max(0, done - bar.pos)),
+        )

@@ -1,0 +1,71 @@
+"""Dates as people and programs write them, as milliseconds since 1970 (UTC)."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+FORMS = "YYYY-MM-DD, ISO 8601, epoch seconds or ms, or a span back such as 24h, 7d, 3w, 6mo"
+
+DAY_MS = 86_400_000
+_SPAN = re.compile(r"(\d{1,6})(mo|h|d|w|m)", re.ASCII)
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_SPAN_MS = {"m": 60_000, "h": 3_600_000, "d": DAY_MS, "w": 7 * DAY_MS}
+_FIRST_SECONDS = 10**8  # 1973: below it a number is far more likely an id or a year than a time
+_FIRST_MILLISECONDS = 10**11
+_LAST_MILLISECONDS = 253_402_300_799_999  # the end of the year 9999
+
+
+def parse_date(text: str, now: int, *, end: bool = False) -> int:
+    """The moment a text names; with `end`, the last millisecond of a day given without time.
+
+    Dates without a zone are local. Raises ValueError with a sentence when it names none.
+    """
+    text = text.strip()
+    if match := _SPAN.fullmatch(text.lower()):
+        return _span_back(int(match[1]), match[2], now)
+    if text.isascii() and text.isdigit():
+        return _epoch(text)
+    try:
+        return _calendar(text, end=end)
+    except (ValueError, OverflowError, OSError):
+        raise ValueError(f"is not a date; allowed: {FORMS}") from None
+
+
+def _span_back(count: int, unit: str, now: int) -> int:
+    if unit != "mo":
+        return max(0, now - count * _SPAN_MS[unit])
+    local = datetime.fromtimestamp(now / 1000)
+    months = local.year * 12 + local.month - 1 - count
+    if months < 1970 * 12:
+        return 0
+    first = local.replace(year=months // 12, month=months % 12 + 1, day=1)
+    month_end = (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
+    return int(first.replace(day=min(local.day, month_end.day)).timestamp() * 1000)
+
+
+def _epoch(digits: str) -> int:
+    value = int(digits) if len(digits) <= 18 else _LAST_MILLISECONDS + 1
+    if value < _FIRST_SECONDS or value > _LAST_MILLISECONDS:
+        raise ValueError(f"is not a date; allowed: {FORMS}")
+    return value if value >= _FIRST_MILLISECONDS else value * 1000
+
+
+def _calendar(text: str, *, end: bool) -> int:
+    moment = datetime.fromisoformat(text)
+    if end and _DATE.fullmatch(text):
+        return int((moment + timedelta(days=1)).timestamp() * 1000) - 1
+    return int(moment.timestamp() * 1000)
+
+
+def utc_text(epoch: int) -> str:
+    """A moment as answers show it: `2026-11-08T14:23:45Z`."""
+    return datetime.fromtimestamp(epoch / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def local_text(epoch: int) -> str:
+    """A moment as people read it, in the worker's zone: `2026-11-08 14:23`."""
+    return datetime.fromtimestamp(epoch / 1000).strftime("%Y-%m-%d %H:%M")
+
+
+def local_day(epoch: int) -> str:
+    """The local day of a moment: `2026-11-08`."""
+    return datetime.fromtimestamp(epoch / 1000).strftime("%Y-%m-%d")

@@ -1,0 +1,110 @@
+"""Every error a user can meet.
+
+MemsvcError
+├── BadRequest            400  bad_parameter
+│   └── SourceUnreadable       source_unreadable
+├── Forbidden             403  foreign_host
+├── NotFound              404  no_such_record, no_such_route
+├── MethodNotAllowed      405  method_not_allowed
+├── BodyTooLarge          413  body_too_large
+├── NotJson               415  not_json
+└── StoreUnavailable      503  store_unavailable
+    ├── StoreDamaged           store_damaged
+    └── StoreTooNew            store_too_new
+"""
+
+from collections.abc import Mapping
+
+
+class MemsvcError(Exception):
+    """An error with a sentence for people (`detail`) and a code for programs (`code`)."""
+
+    status = 500
+    code = "internal_error"
+    title = "Internal error"
+
+    def __init__(self, detail: str, errors: Mapping[str, list[str]] | None = None) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.errors = dict(errors or {})
+
+
+class BadRequest(MemsvcError):
+    status = 400
+    code = "bad_parameter"
+    title = "Bad parameter"
+
+
+class SourceUnreadable(BadRequest):
+    """What was to be imported cannot be read at all."""
+
+    code = "source_unreadable"
+    title = "Source unreadable"
+
+
+class Forbidden(MemsvcError):
+    status = 403
+    code = "foreign_host"
+    title = "Foreign host or origin"
+
+
+class NotFound(MemsvcError):
+    status = 404
+    code = "no_such_record"
+    title = "No such record"
+
+
+class NoSuchRoute(NotFound):
+    code = "no_such_route"
+    title = "No such route"
+
+
+class MethodNotAllowed(MemsvcError):
+    status = 405
+    code = "method_not_allowed"
+    title = "Method not allowed"
+
+
+class BodyTooLarge(MemsvcError):
+    status = 413
+    code = "body_too_large"
+    title = "Body too large"
+
+
+class NotJson(MemsvcError):
+    status = 415
+    code = "not_json"
+    title = "Body is not JSON"
+
+
+class StoreUnavailable(MemsvcError):
+    status = 503
+    code = "store_unavailable"
+    title = "Store unavailable"
+
+
+class StoreDamaged(StoreUnavailable):
+    code = "store_damaged"
+    title = "Store damaged"
+
+
+class StoreTooNew(StoreUnavailable):
+    code = "store_too_new"
+    title = "Store from a newer version"
+
+
+KINDS: tuple[type[MemsvcError], ...] = (
+    BadRequest,
+    SourceUnreadable,
+    Forbidden,
+    NotFound,
+    NoSuchRoute,
+    MethodNotAllowed,
+    BodyTooLarge,
+    NotJson,
+    StoreUnavailable,
+    StoreDamaged,
+    StoreTooNew,
+    MemsvcError,
+)
+"""The closed list of error codes, in the order help shows them."""

@@ -1,0 +1,1 @@
+"""Readers of other formats, and `ingest`, which writes what they read into a store."""

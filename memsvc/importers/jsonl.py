@@ -1,0 +1,141 @@
+"""JSON Lines: one record a line, plain or compressed with gzip, from a file or standard input."""
+
+import gzip
+import io
+import json
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from marshmallow import ValidationError
+
+from memsvc.errors import SourceUnreadable
+from memsvc.importers.reading import Item, NotKept, Reading, Refused
+from memsvc.model import Kind
+from memsvc.record_schemas import ALIASES, load_record, read_kind, record_fields
+
+STANDARD_INPUT = "-"
+LONGEST_LINE = 5 * 1024 * 1024  # as long as the body of a request may be
+_GZIP_MAGIC = b"\x1f\x8b"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def read_jsonl(path: str | Path, *, source: str | None = None) -> Reading:
+    """Read a JSON Lines file; `-` reads standard input.
+
+    The records' source is `jsonl:<name of the file>` unless a line, or `source`, names another.
+    Raises SourceUnreadable if the file cannot be opened; a bad line is refused alone.
+    """
+    if str(path) == STANDARD_INPUT:
+        return _reading(cast(io.BufferedReader, sys.stdin.buffer), "standard input", source)
+    return _reading(_open(Path(path)), str(path), source or jsonl_source(Path(path)))
+
+
+def jsonl_source(path: Path) -> str:
+    """The source of the records in a file: `backup.jsonl.gz` gives `jsonl:backup`."""
+    return f"jsonl:{path.name.removesuffix('.gz').removesuffix('.jsonl')}"
+
+
+def _open(path: Path) -> io.BufferedReader:
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise SourceUnreadable(
+            f"{path} cannot be read ({error.strerror}); give a .jsonl or .jsonl.gz file, or - for "
+            "standard input."
+        ) from error
+
+
+def _reading(raw: io.BufferedReader, name: str, source: str | None) -> Reading:
+    seekable = raw.seekable()
+    total = Path(name).stat().st_size if seekable and Path(name).is_file() else None
+    items = _read_lines(raw, source or "jsonl:stdin")
+    return Reading(name, items, "bytes", total, _position(raw, seekable))
+
+
+def _position(raw: io.BufferedReader, seekable: bool) -> Callable[[], int]:
+    """How many bytes of the file itself are read, compressed or not."""
+    reached = 0
+
+    def position() -> int:
+        nonlocal reached
+        if seekable and not raw.closed:
+            reached = raw.tell()
+        return reached
+
+    return position
+
+
+def _read_lines(raw: io.BufferedReader, source: str) -> Iterator[Item]:
+    with ExitStack() as stack:
+        if raw is not sys.stdin.buffer:
+            stack.enter_context(raw)
+        compressed = raw.peek(2)[:2] == _GZIP_MAGIC
+        file = cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if compressed else raw
+        for number, line in enumerate(_lines(file), start=1):
+            yield from _read_line(line, f"line {number}", source)
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes | Refused]:
+    """The lines of a file; one that is too long, or damage to the file, as its refusal's reason."""
+    try:
+        while line := file.readline(LONGEST_LINE + 1):
+            yield _refuse_rest(file) if len(line) > LONGEST_LINE else line
+    except (EOFError, zlib.error, OSError) as error:
+        yield Refused("", f"the file cannot be read beyond this place ({error})")
+
+
+def _refuse_rest(file: BinaryIO) -> Refused:
+    while (rest := file.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
+        pass
+    return Refused("", f"longer than the {LONGEST_LINE // 1024 // 1024} MiB that a line may have")
+
+
+def _read_line(line: bytes | Refused, place: str, source: str) -> Iterator[Item]:
+    if isinstance(line, Refused):
+        yield Refused(place, line.reason)
+    elif text := line.removeprefix(_BYTE_ORDER_MARK).strip():
+        try:
+            yield from _read_body(json.loads(text.decode("utf-8")), source)
+        except (ValueError, RecursionError, OverflowError) as error:
+            yield Refused(place, _reason(error))
+
+
+def _read_body(body: object, source: str) -> Iterator[Item]:
+    if not isinstance(body, dict):
+        raise ValidationError({"record": [f"expected a JSON object, was given {_short(body)}"]})
+    record = load_record(body, source=source)
+    if unknown := body.keys() - _known_fields(read_kind(body)):
+        yield NotKept(tuple(unknown))
+    yield record
+
+
+@cache
+def _known_fields(kind: Kind) -> frozenset[str]:
+    return frozenset({*record_fields(kind), *ALIASES})
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        return _short("; ".join(_messages(error)), 300)
+    if isinstance(error, UnicodeDecodeError):
+        return f"not valid UTF-8 at byte {error.start + 1}"
+    if isinstance(error, RecursionError):
+        return "not valid JSON: nested too deeply"
+    return f"not valid JSON: {_short(str(error), 200)}"
+
+
+def _messages(error: ValidationError) -> Iterator[str]:
+    given = error.messages
+    for name, messages in given.items() if isinstance(given, dict) else [("record", given)]:
+        said = messages if isinstance(messages, list) else [str(messages)]
+        yield f"{name}: {' '.join(map(str, said))}"
+
+
+def _short(value: object, longest: int = 60) -> str:
+    text = value if isinstance(value, str) else repr(value)
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."

@@ -1,0 +1,235 @@
+"""The three kinds of memory, the filter that selects among them, and what a search finds."""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class Kind(StrEnum):
+    """What a memory is. The value is the word used in answers and parameters."""
+
+    OBSERVATION = "observation"
+    SESSION = "session"
+    PROMPT = "prompt"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """What every memory has. `id` is 0 until the store gives one; times are ms since 1970, UTC."""
+
+    id: int = 0
+    project: str = ""
+    session_id: str = ""
+    created_at_epoch: int = 0
+    source: str = ""
+    source_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation(Record):
+    """One thing an agent noticed, decided or did."""
+
+    type: str = "discovery"
+    title: str = ""
+    subtitle: str = ""
+    narrative: str = ""
+    facts: tuple[str, ...] = ()
+    concepts: tuple[str, ...] = ()
+    files_read: tuple[str, ...] = ()
+    files_modified: tuple[str, ...] = ()
+    prompt_number: int | None = None
+    discovery_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary(Record):
+    """What a work session came to: the kind called `session`."""
+
+    request: str = ""
+    investigated: str = ""
+    learned: str = ""
+    completed: str = ""
+    next_steps: str = ""
+    notes: str = ""
+    files_read: tuple[str, ...] = ()
+    files_edited: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt(Record):
+    """What the user asked for, word by word."""
+
+    prompt_text: str = ""
+    prompt_number: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkSession:
+    """The stretch of work that groups memories of the three kinds."""
+
+    session_id: str
+    project: str = ""
+    started_at_epoch: int = 0
+    completed_at_epoch: int | None = None
+    status: str = "active"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How a kind is written down: its class, its table, the letter of its refs, its text fields.
+
+    The first of `texts` is what a list shows as the title.
+    """
+
+    record: type[Record]
+    table: str
+    letter: str
+    texts: tuple[str, ...]
+    files: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        return self.texts[0]
+
+
+SHAPES: Final[dict[Kind, Shape]] = {
+    Kind.OBSERVATION: Shape(
+        Observation,
+        "observations",
+        "",
+        ("title", "subtitle", "narrative", "facts"),
+        ("files_read", "files_modified"),
+    ),
+    Kind.SESSION: Shape(
+        Summary,
+        "sessions",
+        "S",
+        ("request", "investigated", "learned", "completed", "next_steps", "notes"),
+        ("files_read", "files_edited"),
+    ),
+    Kind.PROMPT: Shape(Prompt, "prompts", "P", ("prompt_text",)),
+}
+
+TYPES: Final = ("bugfix", "feature", "refactor", "change", "discovery", "decision")
+CONCEPTS: Final = (
+    "how-it-works",
+    "why-it-exists",
+    "what-changed",
+    "problem-solution",
+    "gotcha",
+    "pattern",
+    "trade-off",
+)
+
+
+def kind_of(record: Record) -> Kind:
+    """The kind that a record's class stands for."""
+    return next(kind for kind, shape in SHAPES.items() if shape.record is type(record))
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Ref:
+    """The short name of a record: `123`, `S12`, `P9`."""
+
+    kind: Kind
+    id: int
+
+    def __str__(self) -> str:
+        return f"{SHAPES[self.kind].letter}{self.id}"
+
+
+def parse_ref(text: str) -> Ref | None:
+    """The record that `123`, `#123`, `S12` or `P9` names; None if the text names none."""
+    body = text.strip().removeprefix("#").upper()
+    kind = {"S": Kind.SESSION, "P": Kind.PROMPT}.get(body[:1], Kind.OBSERVATION)
+    digits = body if kind is Kind.OBSERVATION else body[1:]
+    if not (digits.isascii() and digits.isdigit()) or len(digits) > 18:
+        return None
+    return Ref(kind, int(digits))
+
+
+def content_hash(record: Record) -> int:
+    """A 63-bit hash of what a record says, whatever its id, its source and its time."""
+    said = asdict(record)
+    for name in ("id", "source", "source_id", "created_at_epoch", "prompt_number"):
+        said.pop(name, None)
+    said.pop("discovery_tokens", None)
+    text = json.dumps(said, sort_keys=True)
+    digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
+    return int.from_bytes(digest) >> 1
+
+
+class Outcome(StrEnum):
+    """What became of one record that was handed to the store."""
+
+    STORED = "stored"
+    UPDATED = "updated"
+    UNCHANGED = "unchanged"
+    MERGED = "merged"
+    FORGOTTEN = "forgotten"
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What became of one record, and which record of the store stands for it now."""
+
+    outcome: Outcome
+    ref: Ref | None
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which records may be found: every group must hold, the values of a group are alternatives.
+
+    A group is (field, values) with field one of project, type, concept, file; files are paths,
+    path endings, folders or `*` globs. `since` and `until` are inclusive, in ms.
+    """
+
+    groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    since: int | None = None
+    until: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One found record: where it stands, when it was made, and why it is here (0-1)."""
+
+    ref: Ref
+    created_at_epoch: int
+    relevance: float = 0.0
+    recency: float = 0.0
+    older: bool = False
+
+    @property
+    def score(self) -> float:
+        return self.relevance + self.recency
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A place in the store's order of time: first the moment, then the id, then the kind."""
+
+    created_at_epoch: int
+    id: int = 0
+    kind: Kind = Kind.OBSERVATION
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """How much of each kind a project holds, and when it was last worked on (ms)."""
+
+    name: str
+    counts: dict[Kind, int]
+    last_at_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class WorkEntry:
+    """One work session with its records of each kind, newest first, and how many there are."""
+
+    session: WorkSession
+    last_at_epoch: int
+    hits: dict[Kind, list[Hit]]
+    counts: dict[Kind, int]

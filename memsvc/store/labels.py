@@ -1,0 +1,110 @@
+"""What records are selected by: type, concept, project, file, work session."""
+
+import json
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from memsvc.model import Filter, Kind, Observation, Record, Summary
+from memsvc.paths import is_glob, normal_path, path_endings, sqlite_glob
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """One value that records carry; `value` is compared, `name` is the spelling shown."""
+
+    field: str
+    value: str
+    name: str
+
+
+def labels_of(record: Record) -> list[Label]:
+    """Every label that a record carries, once each."""
+    project_key = record.project.casefold()
+    labels = [
+        Label("project", project_key, record.project),
+        Label("work", f"{project_key}\n{record.session_id}", record.session_id),
+        *(Label("file", path, path) for path in sorted(files_of(record))),
+    ]
+    if isinstance(record, Observation):
+        labels.append(Label("type", record.type.casefold(), record.type))
+        labels += [Label("concept", name.casefold(), name) for name in record.concepts]
+    return list({(label.field, label.value): label for label in labels}.values())
+
+
+def files_of(record: Record) -> set[str]:
+    """The normalised paths of every file that a record names."""
+    named: tuple[str, ...] = ()
+    if isinstance(record, Observation):
+        named = record.files_read + record.files_modified
+    elif isinstance(record, Summary):
+        named = record.files_read + record.files_edited
+    return {normal_path(path) for path in named} - {""}
+
+
+def label_id(writer: sqlite3.Connection, kind: Kind, label: Label) -> int:
+    """The id of a label, made if it is new."""
+    found = writer.execute(
+        "SELECT id FROM labels WHERE kind = ? AND field = ? AND value = ?",
+        (kind, label.field, label.value),
+    ).fetchone()
+    return int(found[0]) if found else _new_label(writer, kind, label)
+
+
+def _new_label(writer: sqlite3.Connection, kind: Kind, label: Label) -> int:
+    cursor = writer.execute(
+        "INSERT INTO labels (kind, field, value, name) VALUES (?, ?, ?, ?)",
+        (kind, label.field, label.value, label.name),
+    )
+    new_id = int(cursor.lastrowid or 0)
+    if label.field == "file":
+        writer.executemany(
+            "INSERT INTO path_endings (ending, label) VALUES (?, ?)",
+            ((ending, new_id) for ending in path_endings(label.value)),
+        )
+    return new_id
+
+
+def label_groups(reader: sqlite3.Connection, kind: Kind, selection: Filter) -> list[list[int]]:
+    """For each group of the filter the labels that satisfy it; an empty one matches nothing.
+
+    A record must carry a label of every group.
+    """
+    return [
+        file_labels(reader, kind, values)
+        if field == "file"
+        else _named_labels(reader, kind, field, values)
+        for field, values in selection.groups
+    ]
+
+
+def _named_labels(
+    reader: sqlite3.Connection, kind: Kind, field: str, values: Iterable[str]
+) -> list[int]:
+    rows = reader.execute(
+        """SELECT id FROM labels WHERE kind = ? AND field = ?
+           AND value IN (SELECT value FROM json_each(?))""",
+        (kind, field, json.dumps([value.casefold() for value in values])),
+    )
+    return [int(row[0]) for row in rows]
+
+
+def file_labels(reader: sqlite3.Connection, kind: Kind, patterns: Iterable[str]) -> list[int]:
+    """The labels of the files that any of the patterns names: a path, its ending, a folder, a `*`
+    glob."""
+    found: set[int] = set()
+    for pattern in patterns:
+        path = normal_path(pattern)
+        if is_glob(path):
+            condition, values = "ending GLOB ?", [sqlite_glob(path)]
+        else:
+            # everything below a folder: "0" is the character after "/"
+            condition = "(ending = ? OR (ending >= ? AND ending < ?))"
+            values = [path, f"{path}/", f"{path}0"]
+        rows = reader.execute(
+            f"""SELECT DISTINCT label FROM path_endings JOIN labels ON labels.id = label
+                WHERE {condition} AND labels.kind = ?""",
+            (*values, kind),
+        )
+        found.update(int(row[0]) for row in rows)
+    return sorted(found)

@@ -1,0 +1,231 @@
+"""Records as rows: reading them, writing a batch, forgetting one."""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import fields, replace
+from functools import cache
+from typing import Any
+
+from memsvc.model import (
+    SHAPES,
+    Kind,
+    Observation,
+    Outcome,
+    Receipt,
+    Record,
+    Ref,
+    WorkSession,
+    content_hash,
+    kind_of,
+)
+from memsvc.store.labels import label_id, labels_of
+from memsvc.words import parts, tag
+
+
+LISTS = frozenset({"facts", "concepts", "files_read", "files_modified", "files_edited"})
+
+
+@cache
+def columns(kind: Kind) -> tuple[str, ...]:
+    """The columns of a kind's table that a record's fields fill, in the class's order."""
+    return tuple(field.name for field in fields(SHAPES[kind].record))
+
+
+def read_records(reader: sqlite3.Connection, kind: Kind, ids: Sequence[int]) -> dict[int, Record]:
+    """The records with these ids; ids that are not there are left out."""
+    names = ", ".join(columns(kind))
+    rows = reader.execute(
+        f"""SELECT {names} FROM {SHAPES[kind].table}
+            WHERE id IN (SELECT value FROM json_each(?))""",
+        (json.dumps(list(ids)),),
+    )
+    return {row[0]: _record(kind, row) for row in _by_id(kind, rows)}
+
+
+def _by_id(kind: Kind, rows: Iterable[tuple[Any, ...]]) -> Iterable[tuple[Any, ...]]:
+    place = columns(kind).index("id")
+    return ((row[place], *row) for row in rows)
+
+
+def _record(kind: Kind, row: tuple[Any, ...]) -> Record:
+    values = dict(zip(columns(kind), row[1:], strict=True))
+    for name in LISTS & values.keys():
+        values[name] = tuple(json.loads(values[name]))
+    return SHAPES[kind].record(**values)
+
+
+def write_record(
+    writer: sqlite3.Connection, record: Record, merge_within: int | None
+) -> Receipt:
+    """Store a record once for its source: new, updated, unchanged, merged, or kept forgotten.
+
+    `merge_within`: a new record that says the same as one of the same source is merged into it
+    when no more than so many ms lie between them; None never merges.
+    """
+    receipt = foresee(writer, record, merge_within)
+    kind = kind_of(record)
+    if receipt.outcome is Outcome.STORED:
+        return Receipt(Outcome.STORED, Ref(kind, _insert(writer, kind, record)))
+    if receipt.outcome is Outcome.UPDATED and receipt.ref:
+        _update(writer, kind, replace(record, id=receipt.ref.id))
+    return receipt
+
+
+def foresee(connection: sqlite3.Connection, record: Record, merge_within: int | None) -> Receipt:
+    """What writing a record would come to; a new one has no ref yet."""
+    kind = kind_of(record)
+    if _is_forgotten(connection, kind, record):
+        return Receipt(Outcome.FORGOTTEN, None)
+    identity = (record.source, record.source_id)
+    if known := _find(connection, kind, "source = ? AND source_id = ?", *identity):
+        same = known == replace(record, id=known.id)
+        return Receipt(Outcome.UNCHANGED if same else Outcome.UPDATED, Ref(kind, known.id))
+    if merge_within is not None and (twin := _twin(connection, kind, record, merge_within)):
+        return Receipt(Outcome.MERGED, Ref(kind, twin.id))
+    return Receipt(Outcome.STORED, None)
+
+
+def _is_forgotten(writer: sqlite3.Connection, kind: Kind, record: Record) -> bool:
+    sql = "SELECT 1 FROM forgotten WHERE kind = ? AND source = ? AND source_id = ?"
+    return writer.execute(sql, (kind, record.source, record.source_id)).fetchone() is not None
+
+
+def _find(writer: sqlite3.Connection, kind: Kind, condition: str, *values: object) -> Record | None:
+    names = ", ".join(columns(kind))
+    sql = f"SELECT {names} FROM {SHAPES[kind].table} WHERE {condition} LIMIT 1"
+    row = writer.execute(sql, values).fetchone()
+    return _record(kind, (None, *row)) if row else None
+
+
+def _twin(
+    writer: sqlite3.Connection, kind: Kind, record: Record, merge_within: int
+) -> Record | None:
+    """The earliest record of the same source that says the same at about the same time."""
+    return _find(
+        writer,
+        kind,
+        """content_hash = ? AND source = ? AND created_at_epoch BETWEEN ? AND ?
+           ORDER BY created_at_epoch, id""",
+        content_hash(record),
+        record.source,
+        record.created_at_epoch - merge_within,
+        record.created_at_epoch + merge_within,
+    )
+
+
+def _update(writer: sqlite3.Connection, kind: Kind, record: Record) -> None:
+    if known := _find(writer, kind, "id = ?", record.id):
+        _unlabel(writer, kind, known)
+    assignments = ", ".join(f"{name} = ?" for name in _stored_columns(kind))
+    writer.execute(
+        f"UPDATE {SHAPES[kind].table} SET {assignments} WHERE id = ?",
+        (*_values(kind, record), record.id),
+    )
+    _label(writer, kind, record)
+
+
+def _insert(writer: sqlite3.Connection, kind: Kind, record: Record) -> int:
+    names = _stored_columns(kind)
+    marks = ", ".join("?" for _ in names)
+    cursor = writer.execute(
+        f"INSERT INTO {SHAPES[kind].table} ({', '.join(names)}) VALUES ({marks})",
+        _values(kind, record),
+    )
+    new_id = int(cursor.lastrowid or 0)
+    _label(writer, kind, replace(record, id=new_id))
+    return new_id
+
+
+@cache
+def _stored_columns(kind: Kind) -> tuple[str, ...]:
+    given = (name for name in columns(kind) if name != "id")
+    return (*given, "content_hash", "parts", "tags")
+
+
+def _values(kind: Kind, record: Record) -> list[object]:
+    given = (getattr(record, name) for name in columns(kind) if name != "id")
+    cells = [json.dumps(v, ensure_ascii=False) if isinstance(v, tuple) else v for v in given]
+    return [*cells, content_hash(record), parts(search_text(kind, record)), _tags(record)]
+
+
+def search_text(kind: Kind, record: Record) -> str:
+    """All the text of a record that identifiers are taken from, titles and files included."""
+    shape = SHAPES[kind]
+    cells = (getattr(record, name) for name in (*shape.texts, *shape.files))
+    return "\n".join("\n".join(cell) if isinstance(cell, tuple) else cell for cell in cells)
+
+
+def _tags(record: Record) -> str:
+    tags = [tag("project", record.project)]
+    if isinstance(record, Observation):
+        tags += [tag("type", record.type), *(tag("concept", name) for name in record.concepts)]
+    return " ".join(tags)
+
+
+def _label(writer: sqlite3.Connection, kind: Kind, record: Record) -> None:
+    writer.executemany(
+        "INSERT OR IGNORE INTO labelled (label, created_at_epoch, record) VALUES (?, ?, ?)",
+        [
+            (label_id(writer, kind, label), record.created_at_epoch, record.id)
+            for label in labels_of(record)
+        ],
+    )
+
+
+def _unlabel(writer: sqlite3.Connection, kind: Kind, record: Record) -> None:
+    writer.executemany(
+        "DELETE FROM labelled WHERE label = ? AND created_at_epoch = ? AND record = ?",
+        [
+            (label_id(writer, kind, label), record.created_at_epoch, record.id)
+            for label in labels_of(record)
+        ],
+    )
+
+
+def forget_record(writer: sqlite3.Connection, ref: Ref) -> bool:
+    """Remove a record from everywhere and remember to keep it away; False if there is none."""
+    record = _find(writer, ref.kind, "id = ?", ref.id)
+    if record is None:
+        return False
+    _unlabel(writer, ref.kind, record)
+    writer.execute(f"DELETE FROM {SHAPES[ref.kind].table} WHERE id = ?", (ref.id,))
+    writer.execute(
+        "INSERT OR IGNORE INTO forgotten (kind, source, source_id) VALUES (?, ?, ?)",
+        (ref.kind, record.source, record.source_id),
+    )
+    return True
+
+
+def touch_work_session(writer: sqlite3.Connection, record: Record) -> None:
+    """Make sure that the work session of a record exists and reaches to the record's time."""
+    writer.execute(
+        """INSERT INTO work_sessions (project_key, session_id, project, started_at_epoch,
+               completed_at_epoch, last_at_epoch, status)
+           VALUES (?1, ?2, ?3, ?4, NULL, ?4, 'unknown')
+           ON CONFLICT DO UPDATE SET
+               started_at_epoch = min(started_at_epoch, excluded.started_at_epoch),
+               last_at_epoch = max(last_at_epoch, excluded.last_at_epoch)""",
+        (record.project.casefold(), record.session_id, record.project, record.created_at_epoch),
+    )
+
+
+def write_work_session(writer: sqlite3.Connection, session: WorkSession) -> None:
+    """Store what is known of a work session; its records may be there already."""
+    writer.execute(
+        """INSERT INTO work_sessions (project_key, session_id, project, started_at_epoch,
+               completed_at_epoch, last_at_epoch, status)
+           VALUES (?1, ?2, ?3, ?4, ?5, coalesce(?5, ?4), ?6)
+           ON CONFLICT DO UPDATE SET
+               started_at_epoch = min(started_at_epoch, excluded.started_at_epoch),
+               completed_at_epoch = coalesce(excluded.completed_at_epoch, completed_at_epoch),
+               status = excluded.status""",
+        (
+            session.project.casefold(),
+            session.session_id,
+            session.project,
+            session.started_at_epoch,
+            session.completed_at_epoch,
+            session.status,
+        ),
+    )

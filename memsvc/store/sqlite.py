@@ -1,0 +1,284 @@
+"""The store on SQLite: one file, full text inside."""
+
+import contextlib
+import json
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+from memsvc.errors import StoreUnavailable
+from memsvc.model import (
+    Filter,
+    Hit,
+    Kind,
+    Point,
+    Project,
+    Receipt,
+    Record,
+    Ref,
+    WorkEntry,
+    WorkSession,
+)
+from memsvc.query import Query
+from memsvc.store import counts, fulltext, listing, migrations, records, work
+from memsvc.store.connections import Connections, store_errors
+from memsvc.store.labels import file_labels
+from memsvc.words import tag
+
+Answer = TypeVar("Answer")
+
+REMEMBERED = 512  # counted answers kept for one generation of the store
+
+
+def open_store(path: Path) -> "SqliteStore":
+    """The store in this file, made or brought up to date first.
+
+    Raises StoreUnavailable, StoreDamaged or StoreTooNew, and then leaves the file as it was.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreUnavailable(
+            f"The folder {path.parent} cannot be made ({error.strerror}); set MEMSVC_HOME to a "
+            "folder that can be written."
+        ) from error
+    connections = Connections(path)
+    try:
+        _bring_up_to_date(path)
+        return SqliteStore(connections)
+    except BaseException:
+        connections.close()
+        raise
+
+
+def _bring_up_to_date(path: Path) -> None:
+    with store_errors(path), contextlib.closing(sqlite3.connect(path, timeout=10)) as connection:
+        connection.isolation_level = None
+        migrations.check_owner(connection)
+        if migrations.pending(connection):
+            connection.execute("PRAGMA journal_mode = WAL")
+            migrations.migrate(connection)
+
+
+class SqliteStore:
+    """The Store port on one SQLite file."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self._remembered: dict[tuple[object, ...], object] = {}
+        self._remember_lock = threading.Lock()
+        self._frequencies = fulltext.Frequencies()
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._connections.close()
+
+    def generation(self) -> int:
+        sql = "SELECT number FROM generation"
+        return int(self._read().execute(sql).fetchone()[0])
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[None]:
+        with store_errors(self._connections.path):
+            reader = self._read()
+            if reader.in_transaction:
+                yield
+                return
+            reader.execute("BEGIN")
+            try:
+                yield
+            finally:
+                reader.execute("COMMIT")
+
+    def write(
+        self,
+        records_: Iterable[Record],
+        work_sessions: Iterable[WorkSession] = (),
+        *,
+        merge_within: int | None = None,
+    ) -> list[Receipt]:
+        with self._connections.transaction() as writer:
+            receipts = [_write_one(writer, record, merge_within) for record in records_]
+            for session in work_sessions:
+                records.write_work_session(writer, session)
+            writer.execute("UPDATE generation SET number = number + 1")
+        return receipts
+
+    def foresee(
+        self, records_: Iterable[Record], *, merge_within: int | None = None
+    ) -> list[Receipt]:
+        with self.snapshot():
+            reader = self._read()
+            return [records.foresee(reader, record, merge_within) for record in records_]
+
+    def forget(self, ref: Ref) -> bool:
+        with self._connections.transaction() as writer:
+            writer.execute("UPDATE generation SET number = number + 1")
+            return records.forget_record(writer, ref)
+
+    def records(self, refs: Iterable[Ref]) -> dict[Ref, Record]:
+        wanted = list(refs)
+        return {
+            Ref(kind, id): record
+            for kind in Kind
+            if (ids := [ref.id for ref in wanted if ref.kind is kind])
+            for id, record in records.read_records(self._read(), kind, ids).items()
+        }
+
+    def page(
+        self,
+        kinds: Sequence[Kind],
+        selection: Filter,
+        *,
+        newest_first: bool,
+        limit: int,
+        offset: int,
+    ) -> list[Hit]:
+        return listing.select_page(
+            self._read(), kinds, selection, newest_first=newest_first, limit=limit, offset=offset
+        )
+
+    def count(self, kind: Kind, selection: Filter) -> int:
+        return self._remember(
+            ("count", kind, selection),
+            lambda reader: listing.count_selected(reader, kind, selection),
+        )
+
+    def neighbours(
+        self,
+        kinds: Sequence[Kind],
+        selection: Filter,
+        point: Point,
+        *,
+        before: bool,
+        limit: int,
+    ) -> list[Hit]:
+        return listing.neighbours(self._read(), kinds, selection, point, before=before, limit=limit)
+
+    def rank(self, kind: Kind, query: Query, selection: Filter, depth: int) -> list[Hit]:
+        return _hits(kind, fulltext.rank(self._search(kind, query, selection), depth))
+
+    def rank_among(self, kind: Kind, query: Query, ids: Sequence[int]) -> list[Hit]:
+        condition = "record.id IN (SELECT value FROM json_each(?))"
+        scope = fulltext.Scope(condition=condition, parameters=(json.dumps(list(ids)),))
+        search = replace(self._search(kind, query, Filter()), scope=scope)
+        return _hits(kind, fulltext.rank(search, len(ids)))
+
+    def count_matches(self, kind: Kind, query: Query, selection: Filter) -> int:
+        return self._remember(
+            ("matches", kind, query, selection),
+            lambda reader: fulltext.count(self._search(kind, query, selection)),
+        )
+
+    def rest(
+        self,
+        kind: Kind,
+        query: Query,
+        selection: Filter,
+        *,
+        without: Sequence[int],
+        limit: int,
+        offset: int,
+    ) -> list[Hit]:
+        ranked = [fulltext.Candidate(id, 1.0, 0) for id in without]
+        search = self._search(kind, query, selection)
+        return _hits(kind, fulltext.rest(search, without=ranked, limit=limit, offset=offset))
+
+    def matches_by_time(
+        self,
+        kind: Kind,
+        query: Query,
+        selection: Filter,
+        *,
+        newest_first: bool,
+        limit: int,
+    ) -> list[Hit]:
+        search = self._search(kind, query, selection)
+        return _hits(kind, fulltext.by_time(search, newest_first=newest_first, limit=limit))
+
+    def matched_terms(self, ref: Ref, query: Query) -> dict[str, list[str]]:
+        return fulltext.matched_terms(self._search(ref.kind, query, Filter()), ref.id)
+
+    def suggest(self, kind: Kind, query: Query) -> list[str]:
+        return fulltext.suggest(self._search(kind, query, Filter()))
+
+    def _search(self, kind: Kind, query: Query, selection: Filter) -> fulltext.Search:
+        reader = self._read()
+        scope = _scope(reader, kind, selection)
+        return fulltext.Search(reader, kind, query, self._frequencies, self.generation(), scope)
+
+    def count_values(self, kind: Kind, field: str) -> dict[str, int]:
+        return self._remember(
+            ("values", kind, field), lambda reader: counts.count_values(reader, kind, field)
+        )
+
+    def projects(self) -> list[Project]:
+        return self._remember(("projects",), counts.list_projects)
+
+    def days(self, since: int) -> dict[str, int]:
+        return self._remember(("days", since), lambda reader: counts.count_days(reader, since))
+
+    def count_work_sessions(self, projects: tuple[str, ...]) -> int:
+        return work.count_work_sessions(self._read(), projects)
+
+    def recent_work(self, projects: tuple[str, ...], *, limit: int, most: int) -> list[WorkEntry]:
+        return work.recent_work(self._read(), projects, limit=limit, most=most)
+
+    def check(self) -> None:
+        with store_errors(self._connections.path):
+            self.generation()
+
+    def _read(self) -> sqlite3.Connection:
+        return self._connections.reader()
+
+    def _remember(
+        self, key: tuple[object, ...], compute: Callable[[sqlite3.Connection], Answer]
+    ) -> Answer:
+        """The answer for this generation of the store, computed once."""
+        full_key = (self.generation(), *key)
+        if full_key not in self._remembered:
+            answer = compute(self._read())
+            with self._remember_lock:
+                if len(self._remembered) >= REMEMBERED:
+                    self._remembered.clear()
+                self._remembered[full_key] = answer
+            return answer
+        return self._remembered[full_key]  # type: ignore[return-value]
+
+
+def _write_one(writer: sqlite3.Connection, record: Record, merge_within: int | None) -> Receipt:
+    receipt = records.write_record(writer, record, merge_within)
+    records.touch_work_session(writer, record)
+    return receipt
+
+
+def _hits(kind: Kind, candidates: Iterable[fulltext.Candidate]) -> list[Hit]:
+    return [Hit(Ref(kind, c.id), c.created_at_epoch, c.relevance) for c in candidates]
+
+
+def _scope(reader: sqlite3.Connection, kind: Kind, selection: Filter) -> fulltext.Scope:
+    """Where a full-text search looks: values as tags inside the index, files and times in SQL."""
+    tags = [
+        tuple(tag(field, value) for value in values)
+        for field, values in selection.groups
+        if field != "file"
+    ]
+    conditions: list[str] = []
+    parameters: list[object] = []
+    for field, values in selection.groups:
+        if field == "file":
+            conditions.append(
+                """record.id IN (SELECT labelled.record FROM labelled
+                   WHERE labelled.label IN (SELECT value FROM json_each(?)))"""
+            )
+            parameters.append(json.dumps(file_labels(reader, kind, values)))
+    if selection.since is not None:
+        conditions.append("record.created_at_epoch >= ?")
+        parameters.append(selection.since)
+    if selection.until is not None:
+        conditions.append("record.created_at_epoch <= ?")
+        parameters.append(selection.until)
+    return fulltext.Scope(tuple(tags), " AND ".join(conditions), tuple(parameters))

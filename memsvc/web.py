@@ -1,0 +1,216 @@
+"""The Flask edge: requests in, use cases, answers and problems out."""
+
+import hashlib
+import json
+import logging
+import uuid
+from collections.abc import Callable, Iterable
+from typing import Any
+from urllib.parse import urlsplit
+
+from flask import Flask, Response, g, render_template, request
+from werkzeug.exceptions import HTTPException
+
+from memsvc import catalog
+from memsvc.errors import (
+    BadRequest,
+    BodyTooLarge,
+    Forbidden,
+    MemsvcError,
+    MethodNotAllowed,
+    NoSuchRoute,
+    NotJson,
+)
+from memsvc.operations import OPERATIONS, Operation
+from memsvc.page import Page, fit, to_json, write_json
+from memsvc.parameters import load_parameters
+from memsvc.render import document_text, record_text, write_text
+from memsvc.services import Services
+
+LARGEST_BODY = 5 * 1024 * 1024
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]", "::1"})
+
+_log = logging.getLogger("memsvc")
+
+
+def create_app(services: Services, host: str = "127.0.0.1") -> Flask:
+    """The web application over these services; `host` is the address it will listen on."""
+    app = Flask("memsvc", static_folder=None)
+    app.config["MAX_CONTENT_LENGTH"] = LARGEST_BODY
+    # the same characters mean the same route, whatever a client appends
+    app.url_map.strict_slashes = False
+    app.before_request(lambda: _refuse_foreign(host))
+    for operation in OPERATIONS:
+        for path in (operation.path, *operation.aliases):
+            app.add_url_rule(
+                path,
+                f"{operation.name} {operation.method} {path}",
+                _view(services, operation),
+                methods=[operation.method],
+            )
+    app.add_url_rule("/openapi.json", "openapi", _openapi)
+    app.add_url_rule("/", "root", _view(services, _operation("help")))
+    app.register_error_handler(MemsvcError, _problem)
+    app.register_error_handler(HTTPException, _http_problem)
+    app.register_error_handler(Exception, _bug)
+    return app
+
+
+def _operation(name: str) -> Operation:
+    return next(operation for operation in OPERATIONS if operation.name == name)
+
+
+def _refuse_foreign(host: str) -> None:
+    """Keep pages of other sites out: only loopback names may be Host or Origin."""
+    allowed = LOOPBACK | {host}
+    if _host_name(f"//{request.host}") not in allowed and host not in ("0.0.0.0", "::"):
+        raise Forbidden(f"Host {request.host[:80]!r} is not served; use 127.0.0.1 or localhost.")
+    origin = request.headers.get("Origin")
+    if origin and _host_name(origin) not in allowed:
+        raise Forbidden(f"Origin {origin[:80]!r} is not served; use 127.0.0.1 or localhost.")
+
+
+def _host_name(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+
+
+def _view(services: Services, operation: Operation) -> Callable[..., Response]:
+    def view(**path_parameters: str) -> Response:
+        given = _given(operation, path_parameters)
+        if operation.name == "help":
+            return _help(services, given)
+        answer = operation.run(services, given)
+        if isinstance(answer, Page):
+            return _page(answer, given)
+        if operation.name == "readiness" and not answer["ready"]:
+            return _respond(to_json(answer), "application/json", 503)
+        if _wants_text(given):
+            is_record = operation.path.endswith("<id>")
+            text = record_text(answer) if is_record else f"{document_text(answer)}\n"
+            return _respond(text, "text/markdown")
+        return _respond(to_json(answer), "application/json", 201 if answer.get("stored") else 200)
+
+    return view
+
+
+def _given(operation: Operation, path_parameters: dict[str, str]) -> dict[str, Any]:
+    pairs: Iterable[tuple[str, Any]] = [
+        *path_parameters.items(),
+        *request.args.items(multi=True),
+    ]
+    if operation.body == "parameters":
+        pairs = [*pairs, *_json_object().items()]
+    given = load_parameters(operation.schema, pairs)
+    if operation.body == "records":
+        given["body"] = _json_body()
+    return given
+
+
+def _json_object() -> dict[str, Any]:
+    body = _json_body()
+    if not isinstance(body, dict):
+        raise BadRequest("The body must be a JSON object.", {"body": ["expected a JSON object"]})
+    return body
+
+
+def _json_body() -> Any:
+    if not request.is_json:
+        given = request.mimetype or "no content type"
+        raise NotJson(f"The body is {given!r}; send JSON with Content-Type: application/json.")
+    try:
+        return json.loads(request.get_data())
+    except (ValueError, RecursionError) as error:
+        raise BadRequest(f"The body is not JSON: {error}", {"body": [str(error)]}) from None
+
+
+def _wants_text(given: dict[str, Any]) -> bool:
+    if given.get("render"):
+        return bool(given["render"] == "text")
+    return _accepted() in ("text/markdown", "text/plain")
+
+
+def _accepted() -> str:
+    offered = ["application/json", "text/markdown", "text/plain", "text/html"]
+    return request.accept_mimetypes.best_match(offered) or "application/json"
+
+
+def _page(page: Page, given: dict[str, Any]) -> Response:
+    if _wants_text(given):
+        return _respond(fit(page, given.get("max_tokens"), write_text), "text/markdown")
+    return _respond(fit(page, given.get("max_tokens"), write_json), "application/json")
+
+
+def _help(services: Services, given: dict[str, Any]) -> Response:
+    catalogue = catalog.build_help(services, given, _base())
+    if _wants_text(given):
+        return _respond(catalog.help_text(catalogue), "text/markdown")
+    if _accepted() == "text/html" and not given.get("render"):
+        codes = catalog.error_codes()
+        return _respond(render_template("help.html", **catalogue, codes=codes), "text/html")
+    return _respond(to_json(catalogue), "application/json")
+
+
+def _openapi() -> Response:
+    return _respond(to_json(catalog.build_openapi(_base())), "application/json")
+
+
+def _base() -> str:
+    return request.host_url.rstrip("/")
+
+
+def _respond(body: str, mimetype: str, status: int = 200) -> Response:
+    data = body.encode("utf-8", "replace")
+    response = Response(data, status, content_type=f"{mimetype}; charset=utf-8")
+    response.headers["Vary"] = "Accept"
+    response.headers["Cache-Control"] = "no-cache"
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    if request.method in ("GET", "HEAD") and status == 200:
+        response.set_etag(hashlib.blake2b(mimetype.encode() + data, digest_size=12).hexdigest())
+        response.make_conditional(request)
+    return response
+
+
+def _problem(error: MemsvcError) -> Response:
+    help_url = f"{_base()}/api/search/help"
+    if operation := _requested():
+        help_url += f"?operation={operation.name}"
+    body = {
+        "type": f"{_base()}/api/search/help#{error.code}",
+        "title": error.title,
+        "status": error.status,
+        "detail": error.detail,
+        "code": error.code,
+        "errors": error.errors,
+        "help": help_url,
+        "error": error.detail,
+    }
+    return _respond(to_json(body), "application/problem+json", error.status)
+
+
+def _requested() -> Operation | None:
+    endpoint = (request.endpoint or "").split(" ")[0]
+    return next((operation for operation in OPERATIONS if operation.name == endpoint), None)
+
+
+def _http_problem(error: HTTPException) -> Response:
+    return _problem(_own_error(error))
+
+
+def _own_error(error: HTTPException) -> MemsvcError:
+    if error.code == 404:
+        return NoSuchRoute(f"There is no route {request.path[:200]!r}; see /api/search/help.")
+    if error.code == 405:
+        allowed = ", ".join(sorted(getattr(error, "valid_methods", None) or ()))
+        return MethodNotAllowed(f"{request.method} is not allowed here; allowed: {allowed}.")
+    if error.code == 413:
+        return BodyTooLarge("The body is larger than 5 MiB; send it in several requests.")
+    return BadRequest(f"The request cannot be read: {error.description}")
+
+
+def _bug(error: Exception) -> Response:
+    request_id = g.setdefault("request_id", uuid.uuid4().hex[:12])
+    _log.exception("request %s: %s %s failed", request_id, request.method, request.path)
+    return _problem(MemsvcError(f"Something went wrong; the log says more under {request_id}."))

@@ -1,0 +1,140 @@
+"""Words as the full-text index sees them: what it stores beside the text, and what it filters by.
+
+SQLite's ``unicode61`` tokenizer keeps runs of letters and digits and drops everything else. That
+loses the parts of an identifier, every word of Chinese or Japanese, ``C++`` and emoji. `parts`
+gives the missing words for one extra column; a query is cut up by the same functions, so that
+both sides always agree.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+
+STOP_WORDS = frozenset(
+    """
+    a about after all also am an and any are as at be because been before being but by can could
+    did do does doing done during each few for from further get got had has have having he her
+    here hers him his how i if in into is it its itself just me more most my no nor not of off on
+    once only or other our out over own same she should so some such than that the their them then
+    there these they this those through to too under until up us very was we were what when where
+    which while who whom whose why will with would you your yours don didn doesn isn wasn aren won
+    couldn shouldn wouldn ain s t d ll m re ve
+    """.split()
+)
+"""English function words: dropped from a query unless it holds nothing else."""
+
+_CJK = (
+    "\u1100-\u11ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+)
+_TOKEN = re.compile(r"[^\W_]+")
+_CJK_RUN = re.compile(f"[{_CJK}]+")
+_SCRIPT_RUN = re.compile(f"[{_CJK}]+|[^{_CJK}]+")
+# A letter that is no ASCII capital counts as small: "Größe" is one part, "getÜber" stays whole.
+_PART = re.compile(r"[A-Z]+(?![^\W\d_A-Z])|[A-Z]?[^\W\d_A-Z]+|\d+")
+_IDENTIFIER = re.compile(r"[^\W_]+(?:[-_.][^\W_]+)*")
+_JOINABLE = re.compile(r"[^\W_]+(?:[-_][^\W_]+)*")
+_PLUS_PLUS = re.compile(r"(?<![^\W_])([A-Za-z])\+\+")
+_SHARP = re.compile(r"(?<![^\W_])([A-Za-z])#(?![^\W_])")
+_DOT_NAME = re.compile(r"(?<![^\s/\\\"'`(\[<,=:])\.([A-Za-z][^\W_]*)")
+
+
+def tokens(text: str) -> list[str]:
+    """Give the runs of letters and digits in `text`, as unicode61 cuts them, case kept."""
+    return _TOKEN.findall(_composed(text))
+
+
+def has_cjk(text: str) -> bool:
+    """Say whether `text` holds Han, kana or Hangul."""
+    return _CJK_RUN.search(text) is not None
+
+
+def script_runs(token: str) -> list[str]:
+    """Cut a token where it changes between CJK and other scripts: ``Redis连接`` has two runs."""
+    return _SCRIPT_RUN.findall(token)
+
+
+def bigrams(run: str) -> list[str]:
+    """Give the overlapping pairs of characters of a CJK run; a single character stands alone."""
+    return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
+
+
+def cut(token: str) -> list[str]:
+    """Give the words inside a token in order: CJK bigrams, parts of an identifier."""
+    return [piece for run in script_runs(token) for piece in _run_pieces(run)]
+
+
+def pieces(token: str) -> list[str]:
+    """Cut a token at camelCase and digit boundaries: ``getUserV2`` gives get, user, v, 2."""
+    return [piece.lower() for piece in _PART.findall(token)]
+
+
+def symbols(text: str) -> list[str]:
+    """Give words for names that unicode61 cannot see: C++, C#, .NET and emoji."""
+    found = [f"{letter.lower()}plusplus" for letter in _PLUS_PLUS.findall(text)]
+    found += [f"{letter.lower()}sharp" for letter in _SHARP.findall(text)]
+    found += [f"dot{name.lower()}" for name in _DOT_NAME.findall(text)]
+    return found if text.isascii() else found + list(_emoji(text))
+
+
+def parts(text: str) -> str:
+    """Give the words in `text` that unicode61 would not make, lower-case, for the search column.
+
+    Parts of one identifier stay next to each other in their order, so that a phrase finds them;
+    joined neighbours, symbols and single CJK characters need no order and come once, at the end.
+    """
+    text = _composed(text)
+    ordered = dict.fromkeys(sequence for run in _identifiers(text) for sequence in _ordered(run))
+    loose = dict.fromkeys(_joined(text))
+    loose.update(dict.fromkeys(symbols(text)))
+    loose.update(dict.fromkeys(char for run in _CJK_RUN.findall(text) for char in run))
+    return "\n".join([*ordered, *([" ".join(loose)] if loose else [])])
+
+
+def tag(field: str, value: str) -> str:
+    """Give the one token that stands for ``field=value`` inside the index: ``typezbugfix0``.
+
+    Values are equal without regard to case. Characters outside ``a-y0-9`` are written as their
+    hexadecimal code between two z, which keeps different values different; the last 0 keeps the
+    stemmer away.
+    """
+    return f"{field}z{''.join(map(_escaped, _composed(value).casefold()))}0"
+
+
+def _composed(text: str) -> str:
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def _escaped(char: str) -> str:
+    return char if "a" <= char <= "y" or "0" <= char <= "9" else f"z{ord(char):x}z"
+
+
+def _emoji(text: str) -> Iterator[str]:
+    return (f"emoji{ord(c):x}0" for c in text if not c.isascii() and unicodedata.category(c) == "So")
+
+
+def _identifiers(text: str) -> Iterable[str]:
+    return dict.fromkeys(_IDENTIFIER.findall(text))
+
+
+def _ordered(identifier: str) -> Iterator[str]:
+    """Give the parts of an identifier as one sequence, if the tokenizer would miss any."""
+    found = _TOKEN.findall(identifier)
+    inner = [piece for token in found for piece in cut(token)]
+    if len(inner) > len(found):
+        yield " ".join(inner)
+
+
+def _run_pieces(run: str) -> list[str]:
+    return bigrams(run) if has_cjk(run) else pieces(run)
+
+
+def _joined(text: str) -> Iterator[str]:
+    """Give neighbouring parts as one word, so that `SessionStore` finds `session_store_v2`."""
+    for identifier in dict.fromkeys(_JOINABLE.findall(text)):
+        found = _TOKEN.findall(identifier)
+        inner = [piece for token in found if not has_cjk(token) for piece in pieces(token)]
+        for left, right in pairwise(inner):
+            if not (left + right).isdigit() and left + right != identifier.lower():
+                yield left + right

@@ -1,0 +1,122 @@
+"""Memories that clients write: one record, a list, or a bundle. Bad ones are refused alone."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from marshmallow import ValidationError
+
+from memsvc.errors import BadRequest, NotFound
+from memsvc.model import SHAPES, Kind, Outcome, Record, Ref, WorkSession
+from memsvc.record_schemas import Moment, load_record, refusal
+from memsvc.services import Services
+
+SOURCE = "api"
+"""Where records come from that name no source."""
+
+BUNDLE = {
+    "observations": Kind.OBSERVATION,
+    "sessions": Kind.SESSION,
+    "summaries": Kind.SESSION,
+    "prompts": Kind.PROMPT,
+}
+"""The lists of a bundle and the kind each holds; `records` holds any, by their own `kind`."""
+
+
+LISTS = {*BUNDLE, "records", "work_sessions"}
+
+
+def write_body(services: Services, body: Any, kind: Kind | None) -> dict[str, Any]:
+    """Store what a body holds and say what became of each record.
+
+    Raises BadRequest when nothing at all in it could be stored.
+    """
+    records: list[tuple[str, Record]] = []
+    refused: list[dict[str, Any]] = []
+    work_sessions: list[WorkSession] = []
+    for place, item in _items(body, kind):
+        try:
+            if _is_work_session(item):
+                work_sessions.append(_work_session(item))
+            else:
+                records.append((place, load_record(item, source=SOURCE)))
+        except ValidationError as error:
+            refused.append({"place": place, "errors": refusal(error)})
+    if refused and not records and not work_sessions:
+        raise _all_refused(refused)
+    receipts = services.store.write([record for _, record in records], work_sessions)
+    results = [
+        {"place": place, "ref": str(receipt.ref) if receipt.ref else None, "outcome": str(outcome)}
+        for (place, _), receipt in zip(records, receipts, strict=True)
+        for outcome in [receipt.outcome]
+    ]
+    counts = {str(o): sum(r.outcome is o for r in receipts) for o in Outcome}
+    return {**counts, "refused": refused, "results": results}
+
+
+def _items(body: Any, kind: Kind | None) -> Iterator[tuple[str, Any]]:
+    """Every record of a body with its place in it."""
+    if isinstance(body, list):
+        yield from _listed("", body, kind)
+    elif isinstance(body, Mapping) and (lists := LISTS & body.keys()) and "kind" not in body:
+        for name in sorted(lists):
+            yield from _listed(name, body[name], BUNDLE.get(name))
+    else:
+        yield "record", _with_kind(body, kind)
+
+
+def _listed(name: str, items: Any, kind: Kind | None) -> Iterator[tuple[str, Any]]:
+    if not isinstance(items, list):
+        message = "expected a list of records"
+        raise BadRequest(f"{name}: {message}", {name: [message]})
+    for index, item in enumerate(items):
+        yield f"{name}[{index}]", _with_kind(item, kind)
+
+
+def _with_kind(item: Any, kind: Kind | None) -> Any:
+    if kind is None or not isinstance(item, Mapping) or _is_work_session(item):
+        return item
+    if item.get("kind", kind) != kind:
+        return {**item, "kind": f"{item['kind']} (this route takes {kind})"}
+    return {**item, "kind": kind}
+
+
+def _is_work_session(item: Any) -> bool:
+    """Whether an item says when work began and nothing of what was done."""
+    texts = SHAPES[Kind.SESSION].texts
+    return (
+        isinstance(item, Mapping)
+        and "started_at_epoch" in item
+        and not any(item.get(name) for name in texts)
+    )
+
+
+def _work_session(item: Mapping[str, Any]) -> WorkSession:
+    ids = ("session_id", "memory_session_id", "content_session_id")
+    session_id = next((str(item[name]) for name in ids if item.get(name)), "")
+    if not session_id:
+        raise ValidationError({"session_id": ["missing; it is required"]})
+    moment = Moment(allow_none=True)
+    return WorkSession(
+        session_id=session_id,
+        project=str(item.get("project") or ""),
+        started_at_epoch=moment.deserialize(item["started_at_epoch"]) or 0,
+        completed_at_epoch=moment.deserialize(item.get("completed_at_epoch")),
+        status=str(item.get("status") or "active"),
+    )
+
+
+def _all_refused(refused: list[dict[str, Any]]) -> BadRequest:
+    errors = {
+        f"{entry['place']}.{name}": messages
+        for entry in refused[:20]
+        for name, messages in entry["errors"].items()
+    }
+    name, messages = next(iter(errors.items()))
+    return BadRequest(f"Nothing was stored: {name}: {messages[0]}", errors)
+
+
+def forget(services: Services, ref: Ref) -> dict[str, Any]:
+    """Forget one record everywhere. Raises NotFound if there is none."""
+    if not services.store.forget(ref):
+        raise NotFound(f"There is no {ref.kind} {ref}; nothing was forgotten.")
+    return {"forgotten": str(ref), "kind": str(ref.kind)}
