@@ -107,12 +107,12 @@ def _range(field: fields.Field[Any]) -> dict[str, Any]:
 def vocabulary(services: Services) -> dict[str, Any]:
     """The types, concepts and projects in use, with how often each occurs."""
     store = services.store
-    projects = {p.name: sum(p.counts.values()) for p in store.projects()}
-    return {
-        "types": store.count_values(Kind.OBSERVATION, "type"),
-        "concepts": store.count_values(Kind.OBSERVATION, "concept"),
-        "projects": projects,
-    }
+    with store.snapshot():
+        return {
+            "types": store.count_values(Kind.OBSERVATION, "type"),
+            "concepts": store.count_values(Kind.OBSERVATION, "concept"),
+            "projects": {p.name: sum(p.counts.values()) for p in store.projects()},
+        }
 
 
 def help_text(catalogue: Mapping[str, Any]) -> str:

@@ -5,10 +5,11 @@ from datetime import UTC, datetime, timedelta
 
 FORMS = "YYYY-MM-DD, ISO 8601, epoch seconds or ms, or a span back such as 24h, 7d, 3w, 6mo"
 
-DAY_MS = 86_400_000
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
 _SPAN = re.compile(r"(\d{1,6})(mo|h|d|w|m)", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
-_SPAN_MS = {"m": 60_000, "h": 3_600_000, "d": DAY_MS, "w": 7 * DAY_MS}
+_SPAN_MS = {"m": 60_000, "h": HOUR_MS, "d": DAY_MS, "w": 7 * DAY_MS}
 _FIRST_SECONDS = 10**8  # 1973: below it a number is far more likely an id or a year than a time
 _FIRST_MILLISECONDS = 10**11
 _LAST_MILLISECONDS = 253_402_300_799_999  # the end of the year 9999

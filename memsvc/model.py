@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Final
 
@@ -150,12 +150,15 @@ def parse_ref(text: str) -> Ref | None:
     return Ref(kind, int(digits))
 
 
+_UNSAID: Final = frozenset(
+    {"id", "source", "source_id", "created_at_epoch", "prompt_number", "discovery_tokens"}
+)
+
+
 def content_hash(record: Record) -> int:
     """A 63-bit hash of what a record says, whatever its id, its source and its time."""
-    said = asdict(record)
-    for name in ("id", "source", "source_id", "created_at_epoch", "prompt_number"):
-        said.pop(name, None)
-    said.pop("discovery_tokens", None)
+    names = (field.name for field in fields(record))
+    said = {name: getattr(record, name) for name in names if name not in _UNSAID}
     text = json.dumps(said, sort_keys=True)
     digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
     return int.from_bytes(digest) >> 1

@@ -10,7 +10,9 @@ from memsvc.dates import FORMS, parse_date
 from memsvc.errors import BadRequest
 from memsvc.model import Kind
 from memsvc.record_schemas import now_ms
-from memsvc.window import DEFAULT_DAYS
+
+DEFAULT_DAYS = 90
+"""How far back the time bound reaches that puts recent matches before older ones."""
 
 SMALLEST_BUDGET = 100
 """Tokens that the envelope of any answer fits into."""

@@ -21,6 +21,15 @@ MAX_CLAUSES = 128
 MAX_LENGTH = 1000
 """Characters of one term that are looked at: longer than any word, phrase or path."""
 
+# What the stemmer takes off the ends of words, so that the index may hold less than the prefix.
+_ENDINGS = (
+    "ability able ably ally ance ances ation ational ations ative ator ators ed ement ence ences "
+    "ency ent er ers es eness fulness ibility ible icate icated ical ication ications icity ing "
+    "ings ion ional ions ism ities ity ive iveness ization ize ized izer izing ly ment ments ness "
+    "or ors ous ousness s tional y"
+).split()
+_SHORTEST_STEM = 5
+
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 # Flags such as `-v`, `-s/--set` and `--force` are words, not exclusions; a quotation that runs on,
 # as in `{"key": 1}`, is text, not a phrase.
@@ -111,7 +120,7 @@ def expression(term: Term, title: str = "title") -> str:
     """
     tokens = words.tokens(term.text)
     plain = [token for token in tokens if not words.has_cjk(token)]
-    found = [_phrase(plain, term.prefix)] if plain else []
+    found = [_prefix(plain) if term.prefix else _phrase(plain)] if plain else []
     found = [f"{title} : {each}" for each in found] if term.title else found
     found += [f"parts : {_phrase(words.cut(token))}" for token in tokens if words.has_cjk(token)]
     found += [_phrase([symbol]) for symbol in words.symbols(term.text)]
@@ -175,8 +184,8 @@ def _clauses(term: Term) -> Iterator[str]:
     symbols = words.symbols(term.text)
     tokens = [token.lower() for token in words.tokens(term.text)]
     yield from (_phrase([symbol]) for symbol in symbols)
-    if term.prefix and tokens:
-        yield _phrase(tokens, prefix=not words.has_cjk(term.text))
+    if term.prefix and tokens and not words.has_cjk(term.text):
+        yield _prefix(tokens)
         return
     for token in tokens:
         if not (symbols and len(token) == 1):
@@ -198,9 +207,22 @@ def _wholes(text: str) -> Iterator[list[str]]:
             yield inner
 
 
-def _phrase(tokens: Iterable[str], prefix: bool = False) -> str:
+def _phrase(tokens: Iterable[str]) -> str:
     # Tokens hold letters and digits only, so there is no quote to escape.
-    return f'"{" ".join(tokens)}"' + ("*" if prefix else "")
+    return f'"{" ".join(tokens)}"'
+
+
+def _prefix(tokens: list[str]) -> str:
+    """Give the expression of a phrase whose last word goes on.
+
+    `implementat*` must find "implementation", of which the index holds "implement".
+    """
+    last = tokens[-1].lower()
+    cuts = range(_SHORTEST_STEM, len(last))
+    stems = [last[:at] for at in cuts if any(end.startswith(last[at:]) for end in _ENDINGS)]
+    shorter = [_phrase([*tokens[:-1], stem]) for stem in stems]
+    whole = _phrase([*tokens[:-1], last]) + "*"
+    return f"({' OR '.join([whole, *shorter])})" if shorter else whole
 
 
 def _any(expressions: Iterable[str]) -> str:

@@ -19,7 +19,8 @@ STATS_DAYS = 30
 
 def read_record(services: Services, ref: Ref) -> dict[str, Any]:
     """One record in full. Raises NotFound if there is none."""
-    record = services.store.records([ref]).get(ref)
+    with services.store.snapshot():
+        record = services.store.records([ref]).get(ref)
     if record is None:
         raise NotFound(f"There is no {ref.kind} {ref}; it may have been forgotten, or never was.")
     return dump_record(record, ref.kind)
@@ -49,7 +50,7 @@ def read_batch(services: Services, given: Mapping[str, Any]) -> Page:
         format="full",
         strategy="filter",
         asked=tuple(map(str, found)),
-        notes={"missing": [str(ref) for ref in refs if ref not in records]},
+        notes={"missing": [str(ref) for ref in refs if ref not in set(found)]},
     )
 
 
@@ -67,13 +68,15 @@ def _refs(ids: list[str]) -> list[Ref]:
 
 def list_projects(services: Services, given: Mapping[str, Any]) -> dict[str, Any]:
     """Every project with how much of each kind it holds, last worked on first."""
+    with services.store.snapshot():
+        found = services.store.projects()
     projects = [
         {
             "project": project.name,
             **{f"{kind}s": count for kind, count in project.counts.items()},
             "last_at": utc_text(project.last_at_epoch),
         }
-        for project in services.store.projects()
+        for project in found
     ]
     return {"count": len(projects), "projects": projects}
 

@@ -206,6 +206,12 @@ def refusal(error: ValidationError) -> dict[str, list[str]]:
 
 def dump_record(record: Record, kind: Kind) -> dict[str, Any]:
     """A record as answers show it in full: plain lists, the date in both forms."""
-    shown = {"id": record.id, "kind": kind.value, **dataclasses.asdict(record)}
-    shown["created_at"] = utc_text(record.created_at_epoch)
-    return {name: list(v) if isinstance(v, tuple) else v for name, v in shown.items()}
+    cells = {name: getattr(record, name) for name in _field_names(kind)}
+    lists = {name: list(cell) for name, cell in cells.items() if isinstance(cell, tuple)}
+    when = {"created_at": utc_text(record.created_at_epoch)}
+    return {"id": record.id, "kind": kind.value, **cells, **lists, **when}
+
+
+@cache
+def _field_names(kind: Kind) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(SHAPES[kind].record))

@@ -1,6 +1,5 @@
 """Records as rows of an answer: a short one for lists, everything for reading."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from memsvc.dates import utc_text
@@ -13,7 +12,7 @@ from memsvc.tokens import count_tokens
 TITLE_LENGTH = 120
 
 
-def index_row(hit: Hit, record: Record, words: Sequence[str] = ()) -> Row:
+def index_row(hit: Hit, record: Record, stems: tuple[str, ...] = ()) -> Row:
     """One short row: what it is, when, why it was found, what reading it costs."""
     row: Row = {"id": record.id, "ref": str(hit.ref), "kind": hit.ref.kind.value}
     if isinstance(record, Observation):
@@ -27,7 +26,7 @@ def index_row(hit: Hit, record: Record, words: Sequence[str] = ()) -> Row:
         "project": record.project,
         **score_of(hit),
     }
-    if found := snippet(_searched(record, hit.ref), words):
+    if found := snippet(_searched(record, hit.ref), stems):
         row["snippet"] = found
     return {**row, "read_tokens": read_tokens(record, hit.ref)}
 

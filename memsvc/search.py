@@ -5,15 +5,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from memsvc.dates import DAY_MS, parse_date
+from memsvc.dates import DAY_MS, HOUR_MS, parse_date
 from memsvc.errors import BadRequest
 from memsvc.model import Filter, Hit, Kind
 from memsvc.page import Page, Row
+from memsvc.parameters import DEFAULT_DAYS
 from memsvc.paths import normal_path
 from memsvc.query import MAX_TERMS, Query, parse
 from memsvc.rows import full_row, index_row
 from memsvc.services import Services
-from memsvc.window import DEFAULT_DAYS, place_in_window
+from memsvc.snippets import stems_of
+from memsvc.window import weigh
 
 DEPTH = 100
 """Candidates ranked for a kind, whatever page is asked for: pages never repeat a record."""
@@ -89,7 +91,7 @@ def read_search(
     days = given.get("days")
     since, until = _date_range(services, given)
     has_range = since is not None or until is not None
-    now = services.clock()
+    now = _full_hour(services.clock())
     if isinstance(days, int):
         since = max(since or 0, now - days * DAY_MS)
     soft = windowed and days is None and not has_range
@@ -103,6 +105,11 @@ def read_search(
         bound=now - DEFAULT_DAYS * DAY_MS if soft else None,
         days=days if days is not None or has_range or not windowed else DEFAULT_DAYS,
     )
+
+
+def _full_hour(now: int) -> int:
+    """Bounds in days fall on full hours: within one, the same question has the same answer."""
+    return now // HOUR_MS * HOUR_MS
 
 
 def _date_range(services: Services, given: Mapping[str, Any]) -> tuple[int | None, int | None]:
@@ -184,19 +191,24 @@ def _ranked(services: Services, search: Search, offset: int, limit: int) -> list
 def rank_candidates(services: Services, search: Search) -> list[Hit]:
     """The candidates of every kind, best first: a fixed number, whatever page is asked for."""
     hits = {
-        hit.ref: hit
-        for kind in search.kinds
-        for selection in _candidate_selections(search)
-        for hit in services.store.rank(kind, search.query, selection, DEPTH)
+        hit.ref: hit for kind in search.kinds for hit in _kind_candidates(services, search, kind)
     }
-    return place_in_window(hits.values(), search.bound)
+    best_first = sorted(
+        hits.values(), key=lambda hit: (-hit.relevance, -hit.created_at_epoch, hit.ref)
+    )
+    return best_first if search.bound is None else weigh(best_first, search.bound)
 
 
-def _candidate_selections(search: Search) -> list[Filter]:
+def _kind_candidates(services: Services, search: Search, kind: Kind) -> list[Hit]:
     """The best of all, and the best inside the window: an old match must not hide a recent one."""
-    if search.bound is None:
-        return [search.selection]
-    return [search.selection, replace(search.selection, since=search.bound)]
+    store, query = services.store, search.query
+    best = store.rank(kind, query, search.selection, DEPTH)
+    if search.bound is None or len(best) < DEPTH:
+        return best
+    inside = replace(search.selection, since=search.bound)
+    if not store.count_matches(kind, query, inside):
+        return best
+    return best + store.rank(kind, query, inside, DEPTH)
 
 
 def _rest(
@@ -270,11 +282,11 @@ def make_rows(
 ) -> tuple[Row, ...]:
     """The rows of these hits, in their order, read from the store in one go."""
     records = services.store.records(hit.ref for hit in hits)
-    words = [term.text for term in (*query.words, *query.required)] if query else []
+    stems = stems_of(term.text for term in (*query.words, *query.required)) if query else ()
     rows = []
     for hit in hits:
         record = records[hit.ref]
-        row = full_row(hit, record) if form == "full" else index_row(hit, record, words)
+        row = full_row(hit, record) if form == "full" else index_row(hit, record, stems)
         if explain and query is not None and hit.score:
             row["explain"] = explain_hit(services, hit, query)
         rows.append(row)

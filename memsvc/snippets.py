@@ -1,7 +1,9 @@
 """The piece of a record that shows why it was found."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
 from memsvc.words import has_cjk, pieces, tokens
 
@@ -11,23 +13,32 @@ LENGTH = 160
 LEAD = 40
 """Characters kept before the first marked word."""
 
+LOOKED_AT = 4_000
+"""Characters of a text that are looked through: a snippet need not come from far down."""
+
 _SUFFIX = re.compile(r"(?:ations?|ings?|ies|ied|ed|es|e|ly|s|y|er|ers|ion|ions)$")
+_WORD = re.compile(r"[^\W_]+")
 
 
-def marker(words: Iterable[str]) -> re.Pattern[str] | None:
-    """A pattern for these words and their other forms; None when there is nothing to mark.
+class Mark(NamedTuple):
+    """A word found in a text: where it stands, and which of the words asked for it is."""
+
+    start: int
+    end: int
+    stem: str
+
+
+def stems_of(words: Iterable[str]) -> tuple[str, ...]:
+    """What the forms of these words have in common at their beginning, longest first.
 
     It follows the index's stemming only roughly: enough to show, never used to search.
     """
-    stems = {_stem(piece) for word in words for piece in _marked_pieces(word)}
-    if not stems:
-        return None
-    longest_first = sorted(stems, key=lambda stem: (-len(stem), stem))
-    return re.compile("|".join(_form(stem) for stem in longest_first), re.IGNORECASE)
+    named = (piece for word in words for token in tokens(word) for piece in _pieces(token))
+    return tuple(sorted({_stem(piece) for piece in named}, key=lambda stem: (-len(stem), stem)))
 
 
-def _marked_pieces(word: str) -> list[str]:
-    return [piece for token in tokens(word) for piece in (pieces(token) or [token])]
+def _pieces(token: str) -> list[str]:
+    return [token, *pieces(token)]
 
 
 def _stem(word: str) -> str:
@@ -36,44 +47,79 @@ def _stem(word: str) -> str:
     return stem if len(stem) >= 3 else low
 
 
-def _form(stem: str) -> str:
-    if has_cjk(stem):
-        return re.escape(stem)
-    # at a word's beginning or at a part's: `User` in `getUserById`
-    return rf"(?:(?<![^\W_])|(?<=[a-z0-9])(?=[A-Z])){re.escape(stem)}[^\W_A-Z]*"
+def marks_in(text: str, stems: tuple[str, ...]) -> list[Mark]:
+    """The words of a text that begin with one of these stems, also inside identifiers."""
+    return [
+        Mark(word.start() + start, word.start() + end, stem)
+        for word in _WORD.finditer(text)
+        for start, end, stem in _marks_of(word[0], stems)
+    ]
 
 
-def snippet(texts: Sequence[str], words: Sequence[str]) -> str:
-    """The densest piece of these texts, the words in it marked with `**`; empty without any."""
-    pattern = marker(words)
-    if pattern is None:
+@lru_cache(maxsize=16_384)  # texts repeat their words, and so do the rows of one answer
+def _marks_of(word: str, stems: tuple[str, ...]) -> tuple[Mark, ...]:
+    if not word.isascii() and has_cjk(word):
+        return tuple(_inner_marks(word, stems))
+    low = word.lower()
+    if low.startswith(stems):
+        return (Mark(0, len(word), _first(low, stems)),)
+    if not word.islower():
+        for piece in pieces(word):
+            if piece.startswith(stems):
+                start = low.find(piece)
+                return (Mark(start, start + len(piece), _first(piece, stems)),)
+    return ()
+
+
+def _first(word: str, stems: tuple[str, ...]) -> str:
+    return next(stem for stem in stems if word.startswith(stem))
+
+
+def _inner_marks(word: str, stems: tuple[str, ...]) -> Iterator[Mark]:
+    """Marks inside a run of Chinese, Japanese or Korean, which has no gaps between words."""
+    place = 0
+    while place < len(word):
+        stem = next((stem for stem in stems if word.startswith(stem, place)), "")
+        if stem:
+            yield Mark(place, place + len(stem), stem)
+        place += len(stem) or 1
+
+
+def snippet(texts: Sequence[str], stems: tuple[str, ...]) -> str:
+    """The piece of these texts with the most of the words, marked with `**`; empty without any."""
+    if not stems:
         return ""
+    found = [(text, marks_in(text[:LOOKED_AT], stems)) for text in texts]
     best = max(
-        ((_density(pattern, text), -place, text) for place, text in enumerate(texts) if text),
+        ((*_densest(marks), text, marks) for text, marks in found if marks),
+        key=lambda candidate: candidate[0],
         default=None,
     )
-    if best is None or best[0][0] == 0:
-        return ""
-    (_, start), _, text = best
-    return _cut(pattern, text, start)
+    return _cut(best[2], best[3], best[1]) if best else ""
 
 
-def _density(pattern: re.Pattern[str], text: str) -> tuple[int, int]:
-    """How many different words the best window of a text holds, and where it starts."""
-    found = [(match.start(), match[0].lower()[:4]) for match in pattern.finditer(text[:20_000])]
-    best = (0, 0)
-    for index, (start, _) in enumerate(found[:100]):
-        near = found[index : index + 40]
-        inside = {form for place, form in near if place - start < LENGTH - LEAD}
-        best = max(best, (len(inside), -start))
-    return best[0], -best[1]
+def _densest(marks: list[Mark]) -> tuple[int, int]:
+    """How many different words the best window holds, and where it starts."""
+    return max(
+        ((_different(marks[index : index + 20]), mark.start) for index, mark in enumerate(marks)),
+        key=lambda window: (window[0], -window[1]),
+    )
 
 
-def _cut(pattern: re.Pattern[str], text: str, start: int) -> str:
+def _different(marks: list[Mark]) -> int:
+    end = marks[0].start + LENGTH - LEAD
+    return len({mark.stem for mark in marks if mark.end <= end})
+
+
+def _cut(text: str, marks: list[Mark], start: int) -> str:
     begin = max(0, start - LEAD)
     if begin and (space := text.find(" ", begin, start)) != -1:
         begin = space + 1
-    piece = text[begin : begin + LENGTH]
-    marked = pattern.sub(lambda match: f"**{match[0]}**" if match[0] else "", piece)
-    shown = " ".join(marked.split())
-    return f"{'… ' if begin else ''}{shown}{' …' if begin + LENGTH < len(text) else ''}"
+    end = begin + LENGTH
+    shown, place = "", begin
+    for mark in marks:
+        if mark.start >= place and mark.end <= end:
+            shown += f"{text[place : mark.start]}**{text[mark.start : mark.end]}**"
+            place = mark.end
+    shown = " ".join((shown + text[place:end]).split())
+    return f"{'… ' if begin else ''}{shown}{' …' if end < len(text) else ''}"

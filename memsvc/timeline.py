@@ -26,8 +26,8 @@ def around_anchor(services: Services, given: Mapping[str, Any]) -> Page:
 
 def _ref(text: str) -> Ref | None:
     ref = parse_ref(text)
-    # eight digits and more may be an epoch; ids never come near a billion
-    return ref if ref is None or ref.id < 10**8 else None
+    # nine digits and more are an epoch; ids never come near
+    return None if ref and text.strip().isdigit() and ref.id >= 10**8 else ref
 
 
 def _moment(services: Services, text: str) -> int:

@@ -4,12 +4,13 @@ import hashlib
 import json
 import logging
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
 from flask import Flask, Response, g, render_template, request
 from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import MethodNotAllowed as MethodNotAllowedByRoute
 
 from memsvc import catalog
 from memsvc.errors import (
@@ -39,6 +40,7 @@ def create_app(services: Services, host: str = "127.0.0.1") -> Flask:
     app.config["MAX_CONTENT_LENGTH"] = LARGEST_BODY
     # the same characters mean the same route, whatever a client appends
     app.url_map.strict_slashes = False
+    app.url_map.merge_slashes = False
     app.before_request(lambda: _refuse_foreign(host))
     for operation in OPERATIONS:
         for path in (operation.path, *operation.aliases):
@@ -50,7 +52,7 @@ def create_app(services: Services, host: str = "127.0.0.1") -> Flask:
             )
     app.add_url_rule("/openapi.json", "openapi", _openapi)
     app.add_url_rule("/", "root", _view(services, _operation("help")))
-    app.register_error_handler(MemsvcError, _problem)
+    app.register_error_handler(MemsvcError, _own_problem)
     app.register_error_handler(HTTPException, _http_problem)
     app.register_error_handler(Exception, _bug)
     return app
@@ -102,18 +104,21 @@ def _given(operation: Operation, path_parameters: dict[str, str]) -> dict[str, A
         *request.args.items(multi=True),
     ]
     if operation.body == "parameters":
-        pairs = [*pairs, *_json_object().items()]
+        pairs = [*pairs, *_json_pairs()]
     given = load_parameters(operation.schema, pairs)
     if operation.body == "records":
         given["body"] = _json_body()
     return given
 
 
-def _json_object() -> dict[str, Any]:
+def _json_pairs() -> Iterator[tuple[str, Any]]:
+    """The parameters in a JSON object: a list repeats one, null leaves it out."""
     body = _json_body()
     if not isinstance(body, dict):
         raise BadRequest("The body must be a JSON object.", {"body": ["expected a JSON object"]})
-    return body
+    for name, value in body.items():
+        values = value if isinstance(value, list) else [value]
+        yield from ((name, item) for item in values if item is not None)
 
 
 def _json_body() -> Any:
@@ -195,8 +200,15 @@ def _requested() -> Operation | None:
     return next((operation for operation in OPERATIONS if operation.name == endpoint), None)
 
 
+def _own_problem(error: MemsvcError) -> Response:
+    return _bug(error) if error.status == MemsvcError.status else _problem(error)
+
+
 def _http_problem(error: HTTPException) -> Response:
-    return _problem(_own_error(error))
+    response = _problem(_own_error(error))
+    if isinstance(error, MethodNotAllowedByRoute):
+        response.allow.update(error.valid_methods or ())
+    return response
 
 
 def _own_error(error: HTTPException) -> MemsvcError:

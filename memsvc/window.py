@@ -1,38 +1,52 @@
-"""The bound in time: recent relevant matches before older ones, and nothing hidden.
+"""The time window: recent relevant matches first, older ones after them, nothing lost.
 
-A hit scores (1 - b) * relevance + b when it lies inside the bound and is at least t times as
-relevant as the best match of all. With b = (1 - t) / (2 - t) that is a strict order: every recent
-relevant match comes before every older one, while weak recent ones stand among the older by their
-relevance alone.
+With relevance in 0-1, `best` the highest of it, and t the threshold,
+
+    score = (1 - b) * relevance + b * [inside the window and relevance >= t * best]
+
+and b = (1 - t) / (2 - t), the smallest b that puts every promoted match before every other: the
+least promoted one scores (1 - b) * t * best + b, the best older one at most (1 - b) * best.
 """
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Final
 
 from memsvc.model import Hit
 
-DEFAULT_DAYS = 90
-"""How far back the default bound reaches."""
+THRESHOLD: Final = 0.8
+"""How relevant, against the best, a recent match must be to come before all older ones.
 
-RELEVANT = 0.8
-"""t: the share of the best match's relevance from which a recent match comes first."""
+The smallest value that costs at most .02 nDCG@10 on every evaluation set when half of the records
+lie inside the window.
+"""
 
-BOOST = (1 - RELEVANT) / (2 - RELEVANT)
-"""b: what being recent and relevant adds to the score."""
+BONUS: Final = (1 - THRESHOLD) / (2 - THRESHOLD)
+"""What being recent and relevant adds to a score."""
 
 
-def place_in_window(hits: Iterable[Hit], bound: int | None) -> list[Hit]:
-    """Hits in their final order, best first; `bound` (ms) starts the window, None means none."""
+def weigh(hits: Iterable[Hit], since: int) -> list[Hit]:
+    """Give the candidates in the order of the window that starts at `since`, in ms, inclusive.
+
+    Each says what its relevance and its recency contribute to its score, and whether it is older
+    than the window. Equal scores keep the order in which they come.
+    """
     found = list(hits)
-    if bound is not None:
-        best = max((hit.relevance for hit in found), default=0.0)
-        found = [_placed(hit, bound, RELEVANT * best) for hit in found]
-    return sorted(found, key=lambda hit: (-hit.score, -hit.created_at_epoch, hit.ref.id))
+    enough = THRESHOLD * max((hit.relevance for hit in found), default=0.0)
+    weighed = [_weighed(hit, since, promoted=hit.relevance >= enough) for hit in found]
+    return sorted(weighed, key=lambda hit: (-hit.score, hit.older))
 
 
-def _placed(hit: Hit, bound: int, enough: float) -> Hit:
-    """A hit with its share of relevance and of recency."""
-    inside = hit.created_at_epoch >= bound
-    recency = BOOST if inside and hit.relevance >= enough else 0.0
-    relevance = (1 - BOOST) * hit.relevance
-    return replace(hit, relevance=relevance, recency=recency, older=not inside)
+def weigh_rest(hits: Iterable[Hit], since: int) -> list[Hit]:
+    """Give matches beyond the candidates on the same scale, in their order, none promoted."""
+    return [_weighed(hit, since, promoted=False) for hit in hits]
+
+
+def _weighed(hit: Hit, since: int, *, promoted: bool) -> Hit:
+    older = hit.created_at_epoch < since
+    return replace(
+        hit,
+        relevance=(1 - BONUS) * hit.relevance,
+        recency=BONUS if promoted and not older else 0.0,
+        older=older,
+    )

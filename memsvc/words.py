@@ -20,7 +20,7 @@ STOP_WORDS = frozenset(
     there these they this those through to too under until up us very was we were what when where
     which while who whom whose why will with would you your yours don didn doesn isn wasn aren won
     couldn shouldn wouldn ain s t d ll m re ve
-    """.split()
+    """.split()  # noqa: SIM905 - a list of strings would take a screen
 )
 """English function words: dropped from a query unless it holds nothing else."""
 
@@ -102,6 +102,23 @@ def tag(field: str, value: str) -> str:
     return f"{field}z{''.join(map(_escaped, _composed(value).casefold()))}0"
 
 
+def typing_distance(left: str, right: str) -> int:
+    """Count the letters typed wrong, too many, too few or in swapped order between two words.
+
+    The optimal string alignment distance of Damerau and Levenshtein.
+    """
+    before: list[int] = []
+    row = list(range(len(right) + 1))
+    for i, one in enumerate(left, 1):
+        before, above, row = row, before, [i]
+        for j, other in enumerate(right, 1):
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (one != other))
+            if i > 1 and j > 1 and one == right[j - 2] and left[i - 2] == other:
+                cost = min(cost, above[j - 2] + 1)
+            row.append(cost)
+    return row[-1]
+
+
 def _composed(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
@@ -111,7 +128,8 @@ def _escaped(char: str) -> str:
 
 
 def _emoji(text: str) -> Iterator[str]:
-    return (f"emoji{ord(c):x}0" for c in text if not c.isascii() and unicodedata.category(c) == "So")
+    found = (c for c in text if not c.isascii() and unicodedata.category(c) == "So")
+    return (f"emoji{ord(char):x}0" for char in found)
 
 
 def _identifiers(text: str) -> Iterable[str]:

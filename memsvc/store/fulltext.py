@@ -4,17 +4,19 @@ Candidates come from FTS5's bm25 over weighted columns; the best of them are the
 by two things that bm25 cannot see: neighbouring words and exact forms.
 """
 
+import contextlib
 import json
 import math
 import re
 import sqlite3
 import threading
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
 from memsvc import query as language
+from memsvc import words
 from memsvc.model import SHAPES, Kind
 from memsvc.query import Query
 
@@ -44,7 +46,7 @@ SATURATION: Final = 2.2
 """bm25 of endless repetitions of a word of idf 1: k1 + 1, with the k1 = 1.2 of FTS5."""
 
 JUDGED: Final = 50
-"""Candidates whose text is read for the bonuses: further down they lift nothing into the top ten."""
+"""Candidates whose text is read for the bonuses; those further down seldom reach the top ten."""
 
 FIRST_ROUND: Final = 5_000
 """Matches that the rarest words alone may bring in; common words then only refine their order.
@@ -57,6 +59,15 @@ FIRST_ROUND_SHARE: Final = 0.02
 
 MOST_COUNTS: Final = 50_000
 """Document frequencies remembered: some 5 MB."""
+
+TOKENIZER: Final = "porter unicode61 remove_diacritics 2"
+"""How the index cuts and stems; the schema says the same."""
+
+MOST_CORRECTED: Final = 2
+"""Words of a query that suggestions are looked for: each costs a walk through the vocabulary."""
+
+MOST_SUGGESTED: Final = 3
+"""Suggestions for one word."""
 
 _GAPS = re.compile(r"[\W_]+")
 _ASCII_GAPS = {code: " " for code in range(128) if not chr(code).isalnum()}
@@ -144,10 +155,11 @@ class Search:
 def rank(search: Search, depth: int) -> list[Candidate]:
     """Give the best `depth` matches, best first; ties go to the newer record.
 
-    relevance = (bm25 / best possible bm25 + bonuses) / (1 + all bonuses). The best possible bm25
-    (the function and its k1 are those of the FTS5 documentation) is the sum of idf * (k1 + 1) over
-    the query; a bonus counts by the share of it that a record earns. A query of exclusions only
-    has nothing to rank by: relevance 0, newest first.
+    relevance = known * (bm25 / best possible bm25 + bonuses) / (1 + all bonuses). The best possible
+    bm25 (the function and its k1 are those of the FTS5 documentation) is the sum of idf * (k1 + 1)
+    over the query; a bonus counts by the share of it that a record earns; `known` is the share of
+    the words, by idf, that occur in any record. A query of exclusions only has nothing to rank by:
+    relevance 0, newest first.
     """
     if search.query.only_excludes:
         return by_time(search, newest_first=True, limit=depth)
@@ -155,8 +167,9 @@ def rank(search: Search, depth: int) -> list[Candidate]:
     scores = _best_scores(search, list(worth), depth)
     marks = _Marks(_pairs(search.query), _exact(worth))
     earned = {id: marks.earned_by(text) for id, text in _read(search, list(scores)[:JUDGED])}
+    full = (1 + marks.most) / _known_share(search)
     candidates = [
-        Candidate(id, (scores[id] + earned.get(id, 0.0)) / (1 + marks.most), epoch)
+        Candidate(id, (scores[id] + earned.get(id, 0.0)) / full, epoch)
         for id, epoch in _times(search, list(scores))
     ]
     return sorted(candidates, key=lambda each: (-each.relevance, -each.created_at_epoch, each.id))
@@ -220,6 +233,72 @@ def matched_terms(search: Search, id: int) -> dict[str, list[str]]:
     return {term: columns for term, columns in found.items() if columns}
 
 
+def suggest(search: Search) -> list[str]:
+    """Give words that do occur for those words of the query that do not, nearest first.
+
+    A word is near if it starts alike and is at most two letters away, one in short words.
+    """
+    clauses = language.clauses(replace(search.query, words=_typed_words(search.query)))
+    absent = [c.strip('"') for c in clauses if " " not in c and not search.count_of(c)]
+    found = [word for each in absent[:MOST_CORRECTED] for word in _nearest(search, each)]
+    return list(dict.fromkeys(found))
+
+
+def _typed_words(query: Query) -> tuple[language.Term, ...]:
+    return tuple(replace(term, prefix=False) for term in (*query.words, *query.required))
+
+
+def _nearest(search: Search, word: str) -> list[str]:
+    """Give the most frequent of the nearest words; all are compared by their stems."""
+    stem = _stems([word]).get(word, word)
+    most = 1 if len(stem) < 5 else 2
+    ranked = sorted(
+        (distance, -records, term)
+        for term, records in _alike(search, stem, most)
+        if len(set(term) ^ set(stem)) <= 2 * most  # spares most of the slow comparisons
+        and (distance := words.typing_distance(stem, term)) <= most
+    )
+    nearest = [term for distance, _, term in ranked if distance == ranked[0][0]]
+    return [_surface(search, term, word) for term in nearest[:MOST_SUGGESTED]]
+
+
+def _alike(search: Search, stem: str, most: int) -> Iterator[tuple[str, int]]:
+    """Give stems in the index, with their records, that start like `stem` or nearly so.
+
+    Nearly: its first two letters swapped, or the first one too many.
+    """
+    for start in dict.fromkeys((stem[:1], stem[1:2] + stem[:1], stem[1:3])):
+        yield from search.connection.execute(
+            f"""SELECT term, doc FROM {search.table}_vocab WHERE term >= ? AND term < ?
+                AND length(term) BETWEEN ? AND ? AND term NOT GLOB '*z*0'""",
+            (start, start + chr(0x10FFFF), len(stem) - most, len(stem) + most),
+        )
+
+
+def _surface(search: Search, stem: str, word: str) -> str:
+    """Give what is written for a stem in some of the records that hold it, as near to `word`."""
+    fts = f"{search.table}_fts"
+    rows = search.connection.execute(
+        f"""SELECT text.* FROM {fts} CROSS JOIN {search.table}_text AS text ON text.id = {fts}.rowid
+            WHERE {fts} MATCH ? LIMIT 10""",
+        (f'"{stem}"*',),
+    )
+    written = [token for row in rows for cell in row for token in _plain(str(cell)).split()]
+    stems = _stems([token for token in written if token[:1] == stem[:1]])
+    forms = [token for token, its_stem in stems.items() if its_stem == stem]
+    return min(forms, key=lambda form: (words.typing_distance(form, word), form), default=stem)
+
+
+def _stems(tokens: list[str]) -> dict[str, str]:
+    """Give each token as the index keeps it; its own tokenizer says how."""
+    distinct = list(dict.fromkeys(tokens))
+    with contextlib.closing(sqlite3.connect(":memory:")) as memory:
+        memory.execute(f"CREATE VIRTUAL TABLE given USING fts5(token, tokenize='{TOKENIZER}')")
+        memory.execute("CREATE VIRTUAL TABLE kept USING fts5vocab(given, instance)")
+        memory.executemany("INSERT INTO given(rowid, token) VALUES (?, ?)", enumerate(distinct))
+        return {distinct[row]: stem for stem, row in memory.execute("SELECT term, doc FROM kept")}
+
+
 @dataclass(frozen=True, slots=True)
 class _Marks:
     """The bonuses that a query holds out: for neighbouring words, and for each exact word."""
@@ -253,7 +332,7 @@ def _pairs(query: Query) -> list[str]:
 
 def _exact(worth: dict[str, float]) -> dict[str, float]:
     """Give the words as they are typed, each with its share of the idf."""
-    typed = {_plain(clause): idf for clause, idf in worth.items() if clause[-1] != "*"}
+    typed = {_plain(c): idf for c, idf in worth.items() if c[0] == c[-1] == '"'}
     whole = sum(typed.values())
     return {word: idf / whole for word, idf in typed.items()}
 
@@ -295,6 +374,13 @@ def _worth(search: Search) -> dict[str, float]:
     rows = search.count_of("")
     rarest_first = sorted((number, clause) for clause, number in counted.items() if number)
     return {clause: _idf(rows, number) for number, clause in rarest_first}
+
+
+def _known_share(search: Search) -> float:
+    rows, tokens = search.count_of(""), language.token_sequence(search.query)
+    counts = {token: search.count_of(f'"{token}"') for token in tokens}
+    known = sum(_idf(rows, number) for number in counts.values() if number)
+    return known / (sum(_idf(rows, number) for number in counts.values()) or 1.0) or 1.0
 
 
 def _idf(rows: int, matching: int) -> float:

@@ -2,11 +2,15 @@
 
 import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memsvc.model import Filter, Kind, Observation, Record, Summary
 from memsvc.paths import is_glob, normal_path, path_endings, sqlite_glob
+
+
+Sql = tuple[str, list[object]]
+"""A piece of SQL and the values of its parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,46 +69,40 @@ def _new_label(writer: sqlite3.Connection, kind: Kind, label: Label) -> int:
     return new_id
 
 
-def label_groups(reader: sqlite3.Connection, kind: Kind, selection: Filter) -> list[list[int]]:
-    """For each group of the filter the labels that satisfy it; an empty one matches nothing.
-
-    A record must carry a label of every group.
+def label_groups(kind: Kind, selection: Filter) -> list[Sql]:
+    """For each group of the filter, what a label of a selected record must be: the right side of
+    a comparison, `= (...)` or `IN (...)`. A record must carry a label for every group.
     """
     return [
-        file_labels(reader, kind, values)
-        if field == "file"
-        else _named_labels(reader, kind, field, values)
+        file_labels(kind, values) if field == "file" else _named_labels(kind, field, values)
         for field, values in selection.groups
     ]
 
 
-def _named_labels(
-    reader: sqlite3.Connection, kind: Kind, field: str, values: Iterable[str]
-) -> list[int]:
-    rows = reader.execute(
-        """SELECT id FROM labels WHERE kind = ? AND field = ?
-           AND value IN (SELECT value FROM json_each(?))""",
-        (kind, field, json.dumps([value.casefold() for value in values])),
-    )
-    return [int(row[0]) for row in rows]
+def _named_labels(kind: Kind, field: str, values: Sequence[str]) -> Sql:
+    found = "SELECT id FROM labels WHERE kind = ? AND field = ? AND value"
+    if len(values) == 1:  # a plain comparison keeps the index's order of time
+        return f"= ({found} = ?)", [kind, field, values[0].casefold()]
+    folded = json.dumps([value.casefold() for value in values])
+    return f"IN ({found} IN (SELECT value FROM json_each(?)))", [kind, field, folded]
 
 
-def file_labels(reader: sqlite3.Connection, kind: Kind, patterns: Iterable[str]) -> list[int]:
+def file_labels(kind: Kind, patterns: Sequence[str]) -> Sql:
     """The labels of the files that any of the patterns names: a path, its ending, a folder, a `*`
     glob."""
-    found: set[int] = set()
-    for pattern in patterns:
-        path = normal_path(pattern)
-        if is_glob(path):
-            condition, values = "ending GLOB ?", [sqlite_glob(path)]
-        else:
-            # everything below a folder: "0" is the character after "/"
-            condition = "(ending = ? OR (ending >= ? AND ending < ?))"
-            values = [path, f"{path}/", f"{path}0"]
-        rows = reader.execute(
-            f"""SELECT DISTINCT label FROM path_endings JOIN labels ON labels.id = label
-                WHERE {condition} AND labels.kind = ?""",
-            (*values, kind),
-        )
-        found.update(int(row[0]) for row in rows)
-    return sorted(found)
+    named = [_endings(pattern) for pattern in patterns]
+    conditions = " OR ".join(condition for condition, _ in named)
+    return (
+        f"""IN (SELECT path_endings.label FROM path_endings
+            JOIN labels ON labels.id = path_endings.label
+            WHERE ({conditions}) AND labels.kind = ?)""",
+        [*(value for _, values in named for value in values), kind],
+    )
+
+
+def _endings(pattern: str) -> Sql:
+    path = normal_path(pattern)
+    if is_glob(path):
+        return "ending GLOB ?", [sqlite_glob(path)]
+    # everything below a folder: "0" is the character after "/"
+    return "ending = ? OR (ending >= ? AND ending < ?)", [path, f"{path}/", f"{path}0"]

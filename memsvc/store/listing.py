@@ -1,13 +1,10 @@
 """Records by what they are and when they were made: pages, counts, neighbours in time."""
 
-import json
 import sqlite3
 from collections.abc import Sequence
 
 from memsvc.model import SHAPES, Filter, Hit, Kind, Point, Ref
-from memsvc.store.labels import label_groups
-
-Sql = tuple[str, list[object]]
+from memsvc.store.labels import Sql, label_groups
 
 
 def select_page(
@@ -38,30 +35,30 @@ def count_selected(reader: sqlite3.Connection, kind: Kind, selection: Filter) ->
 
 def selected(reader: sqlite3.Connection, kind: Kind, selection: Filter) -> Sql:
     """SQL for (id, created_at_epoch) of every record of a kind that the filter selects."""
-    groups = label_groups(reader, kind, selection)
+    groups = label_groups(kind, selection)
     times, time_values = _times(selection)
     if not groups:
         return f"SELECT id, created_at_epoch FROM {SHAPES[kind].table} AS l{times}", time_values
-    first, *others = sorted(groups, key=lambda group: _group_size(reader, group))
-    carried, values = _carries("l", first)
-    sql = f"SELECT DISTINCT l.record AS id, l.created_at_epoch FROM labelled AS l WHERE {carried}"
-    for group in others:
-        also, also_values = _carries("o", group)
-        sql += f""" AND EXISTS (SELECT 1 FROM labelled AS o WHERE {also}
+    (label, values), *others = _smallest_first(reader, groups)
+    # a record may carry several labels of a group of alternatives, but counts once
+    distinct = "DISTINCT" if label.startswith("IN") else ""
+    sql = f"""SELECT {distinct} l.record AS id, l.created_at_epoch FROM labelled AS l
+        WHERE l.label {label}"""
+    for other, other_values in others:
+        sql += f""" AND EXISTS (SELECT 1 FROM labelled AS o WHERE o.label {other}
             AND o.created_at_epoch = l.created_at_epoch AND o.record = l.record)"""
-        values += also_values
+        values = values + other_values
     return sql + times.replace("WHERE", "AND"), values + time_values
 
 
-def _carries(alias: str, group: list[int]) -> Sql:
-    if len(group) == 1:  # a plain comparison keeps the index's order of time
-        return f"{alias}.label = ?", [group[0]]
-    return f"{alias}.label IN (SELECT value FROM json_each(?))", [json.dumps(group)]
+def _smallest_first(reader: sqlite3.Connection, groups: list[Sql]) -> list[Sql]:
+    """The group with the fewest records first: it is walked, the others are looked up."""
+    return sorted(groups, key=lambda group: _size(reader, group)) if len(groups) > 1 else groups
 
 
-def _group_size(reader: sqlite3.Connection, group: list[int]) -> int:
-    carried, values = _carries("l", group)
-    sql = f"SELECT count(*) FROM (SELECT 1 FROM labelled AS l WHERE {carried} LIMIT 20000)"
+def _size(reader: sqlite3.Connection, group: Sql) -> int:
+    label, values = group
+    sql = f"SELECT count(*) FROM (SELECT 1 FROM labelled WHERE label {label} LIMIT 20000)"
     return int(reader.execute(sql, values).fetchone()[0])
 
 

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from memsvc.errors import StoreUnavailable
 from memsvc.model import (
+    SHAPES,
     Filter,
     Hit,
     Kind,
@@ -239,14 +240,15 @@ class SqliteStore:
     ) -> Answer:
         """The answer for this generation of the store, computed once."""
         full_key = (self.generation(), *key)
-        if full_key not in self._remembered:
-            answer = compute(self._read())
-            with self._remember_lock:
-                if len(self._remembered) >= REMEMBERED:
-                    self._remembered.clear()
-                self._remembered[full_key] = answer
-            return answer
-        return self._remembered[full_key]  # type: ignore[return-value]
+        with self._remember_lock:
+            if full_key in self._remembered:
+                return self._remembered[full_key]  # type: ignore[return-value]
+        answer = compute(self._read())
+        with self._remember_lock:
+            if len(self._remembered) >= REMEMBERED:
+                self._remembered.clear()
+            self._remembered[full_key] = answer
+        return answer
 
 
 def _write_one(writer: sqlite3.Connection, record: Record, merge_within: int | None) -> Receipt:
@@ -270,15 +272,21 @@ def _scope(reader: sqlite3.Connection, kind: Kind, selection: Filter) -> fulltex
     parameters: list[object] = []
     for field, values in selection.groups:
         if field == "file":
-            conditions.append(
-                """record.id IN (SELECT labelled.record FROM labelled
-                   WHERE labelled.label IN (SELECT value FROM json_each(?)))"""
-            )
-            parameters.append(json.dumps(file_labels(reader, kind, values)))
+            label, label_values = file_labels(kind, values)
+            conditions.append(f"record.id IN (SELECT record FROM labelled WHERE label {label})")
+            parameters += label_values
     if selection.since is not None:
-        conditions.append("record.created_at_epoch >= ?")
-        parameters.append(selection.since)
+        # ids mostly follow time, and the index can start at an id but not at a moment
+        conditions.append(f"{SHAPES[kind].table}_fts.rowid >= ? AND record.created_at_epoch >= ?")
+        parameters += [_first_id(reader, kind, selection.since), selection.since]
     if selection.until is not None:
         conditions.append("record.created_at_epoch <= ?")
         parameters.append(selection.until)
     return fulltext.Scope(tuple(tags), " AND ".join(conditions), tuple(parameters))
+
+
+def _first_id(reader: sqlite3.Connection, kind: Kind, since: int) -> int:
+    """The lowest id of the records made since a moment; past every id when there are none."""
+    sql = f"SELECT min(id) FROM {SHAPES[kind].table} WHERE created_at_epoch >= ?"
+    (first,) = reader.execute(sql, (since,)).fetchone()
+    return int(first) if first is not None else 2**62
