@@ -1,6 +1,6 @@
 """Settings to services: the only place that names adapters."""
 
-from memsvc.record_schemas import now_ms
+from memsvc.dates import now_ms
 from memsvc.services import Services
 from memsvc.settings import Settings
 from memsvc.store.sqlite import SqliteStore, open_store

@@ -39,6 +39,14 @@ class Commands(click.Group):
 
     own: click.Command | None = None
 
+    def main(self, *args: Any, **options: Any) -> Any:
+        """Run; an error is one sentence on standard error and an exit code."""
+        try:
+            return super().main(*args, **options)
+        except MemsvcError as error:
+            click.echo(f"memsvc: {error.detail}", err=True)
+            sys.exit(_exit_code(error))
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if self.own is None or (args and args[0] in self.commands) or args[:1] in ([], ["--help"]):
             return super().parse_args(ctx, args)
@@ -58,12 +66,8 @@ def memsvc() -> None:
 
 
 def main() -> None:
-    """Run a command; an error is one sentence on standard error and an exit code."""
-    try:
-        memsvc.main(standalone_mode=True)
-    except MemsvcError as error:
-        click.echo(f"memsvc: {error.detail}", err=True)
-        sys.exit(_exit_code(error))
+    """Run the command that the arguments name."""
+    memsvc()
 
 
 def _exit_code(error: MemsvcError) -> int:

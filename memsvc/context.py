@@ -39,6 +39,7 @@ def recent_context(services: Services, given: Mapping[str, Any]) -> Page:
         limit=limit,
         format=given["format"],
         strategy="temporal",
+        paged=False,
     )
 
 
@@ -81,5 +82,6 @@ def _ranked(services: Services, given: Mapping[str, Any]) -> Page:
         limit=limit,
         format=given["format"],
         strategy="temporal",
+        paged=False,
         notes={"among_last": len(last)},
     )

@@ -1,6 +1,7 @@
 """Dates as people and programs write them, as milliseconds since 1970 (UTC)."""
 
 import re
+import time
 from datetime import UTC, datetime, timedelta
 
 FORMS = "YYYY-MM-DD, ISO 8601, epoch seconds or ms, or a span back such as 24h, 7d, 3w, 6mo"
@@ -13,6 +14,11 @@ _SPAN_MS = {"m": 60_000, "h": HOUR_MS, "d": DAY_MS, "w": 7 * DAY_MS}
 _FIRST_SECONDS = 10**8  # 1973: below it a number is far more likely an id or a year than a time
 _FIRST_MILLISECONDS = 10**11
 _LAST_MILLISECONDS = 253_402_300_799_999  # the end of the year 9999
+
+
+def now_ms() -> int:
+    """The present moment."""
+    return time.time_ns() // 1_000_000
 
 
 def parse_date(text: str, now: int, *, end: bool = False) -> int:

@@ -17,7 +17,9 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """What every memory has. `id` is 0 until the store gives one; times are ms since 1970, UTC."""
+    """What every memory has. `id` is 0 until the store gives one; times are ms since 1970, UTC,
+    and 0 where none was given: the store then takes the moment of the first writing.
+    """
 
     id: int = 0
     project: str = ""

@@ -28,7 +28,7 @@ class Operation:
 
     `example` holds parameters of a request that runs as printed; `argument` is the parameter that
     a command takes without a flag; `body` says what a request body holds: nothing, the parameters,
-    or records.
+    or records; `text_first` answers with text unless JSON is asked for.
     """
 
     name: str
@@ -45,6 +45,7 @@ class Operation:
     argument: str = ""
     aliases: tuple[str, ...] = ()
     body: str = ""
+    text_first: bool = False
 
     @property
     def schema(self) -> Schema:
@@ -335,6 +336,7 @@ OPERATIONS: tuple[Operation, ...] = (
         },
         {"max_tokens": "400"},
         cost="at most max_tokens",
+        text_first=True,
     ),
     *(
         Operation(

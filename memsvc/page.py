@@ -1,7 +1,7 @@
 """What an operation answers: a page of rows under a header, and how it fits a budget."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,7 +18,8 @@ class Page:
     """A page of rows, with all that its answer says about them.
 
     `echo` repeats what was asked, `notes` is what else there is to say; `grouped` answers the
-    rows by kind; `asked` are the refs of records asked for one by one.
+    rows by kind; `asked` are the refs of records asked for one by one; `paged` says whether there
+    is a way to ask for the next page.
     """
 
     echo: dict[str, Any] = field(default_factory=dict)
@@ -31,13 +32,14 @@ class Page:
     window: dict[str, Any] | None = None
     notes: dict[str, Any] = field(default_factory=dict)
     grouped: tuple[str, ...] = ()
+    paged: bool = True
     asked: tuple[str, ...] = ()
 
     @property
     def next_offset(self) -> int | None:
         """Where the next page starts; None after the last."""
         end = self.offset + len(self.rows)
-        return end if self.rows and end < self.total else None
+        return end if self.paged and self.rows and end < self.total else None
 
     @property
     def unread(self) -> list[str]:
@@ -104,42 +106,68 @@ def priced(write: Callable[[int], str]) -> str:
 
 
 def fit(page: Page, max_tokens: int | None, write: Callable[[Page], str]) -> str:
-    """A page as text within a budget: fewer rows, then the last one clipped, then a short echo."""
+    """A page as text within a budget: fewer rows, then the first one clipped, then hardly any."""
     written = write(page)
     if max_tokens is None or count_tokens(written) <= max_tokens:
         return written
-    for smaller in _reductions(page, max_tokens):
+    for smaller in _reductions(page, max_tokens, write):
         written = write(smaller)
         if count_tokens(written) <= max_tokens:
-            return written
-    return write(_bare(page))
+            break
+    return written
 
 
-def _reductions(page: Page, max_tokens: int) -> list[Page]:
-    """Ever smaller pages. The budget bounds how many rows or characters can fit at all."""
-    shown = [_first(page, count) for count in range(len(page.rows) - 1, 0, -1)]
-    cuts = [4 * max_tokens >> step for step in range(12)]
-    one = _first(page, 1)
-    clipped = [replace(one, rows=tuple(clip(row, cut) for row in one.rows)) for cut in cuts]
-    return [*shown, *(clipped if page.rows else []), _first(page, 0)]
+def _reductions(page: Page, max_tokens: int, write: Callable[[Page], str]) -> Iterator[Page]:
+    """Ever smaller pages."""
+    about = max_tokens // 2
+    short = replace(page, echo=clip(page.echo, about), notes=clip(page.notes, about))
+    brief = replace(page, echo={name: _brief(value) for name, value in page.echo.items()}, notes={})
+    count = _most_rows(short, max_tokens, write)
+    if count:
+        yield _first(short, count)
+    for base in (short, brief) if page.rows else ():
+        cuts = (4 * max_tokens >> step for step in range(12))
+        yield from (_with_row(base, clip(page.rows[0], cut)) for cut in cuts)
+    for row in page.rows[:1]:
+        yield _with_row(brief, {name: row[name] for name in _STUB if name in row} | {"title": CLIPPED})
+    yield _first(short, 0)
+    yield _first(brief, 0)
+
+
+_STUB = ("ref", "kind", "created_at_epoch")
+"""What remains of a row when nothing else fits: enough to ask for it."""
+
+
+def _most_rows(page: Page, max_tokens: int, write: Callable[[Page], str]) -> int:
+    """How many rows fit."""
+    low, high = 0, len(page.rows)
+    while low < high:
+        middle = (low + high + 1) // 2
+        fits = count_tokens(write(_first(page, middle))) <= max_tokens
+        low, high = (middle, high) if fits else (low, middle - 1)
+    return low
 
 
 def _first(page: Page, count: int) -> Page:
     return replace(page, rows=page.rows[:count])
 
 
+def _with_row(page: Page, row: Row) -> Page:
+    return replace(page, rows=(row,))
+
+
+def _brief(value: Any) -> str:
+    text = value if isinstance(value, str) else ""
+    return text if len(text) <= 8 else f"{text[:8]}…"
+
+
 def clip(value: Any, length: int) -> Any:
-    """A value whose texts are cut to a length, with a marker; lists keep what fits."""
+    """A value whose texts are cut to a length and lists to what fits, with a marker each."""
     if isinstance(value, str):
         return value if len(value) <= length + len(CLIPPED) else value[:length] + CLIPPED
     if isinstance(value, list):
-        kept = [clip(item, length) for item in value[: max(1, length // 40)]]
-        return kept if length >= 40 else []
+        kept = [clip(item, length) for item in value[: length // 40]]
+        return kept if len(kept) == len(value) else [*kept, CLIPPED]
     if isinstance(value, dict):
         return {name: clip(item, length) for name, item in value.items()}
     return value
-
-
-def _bare(page: Page) -> Page:
-    """The smallest page there is: nothing but counts and a hint of what was asked."""
-    return replace(page, rows=(), echo=clip(page.echo, 8), notes={}, asked=())

@@ -6,10 +6,9 @@ from typing import Any
 
 from marshmallow import RAISE, Schema, ValidationError, fields, validate
 
-from memsvc.dates import FORMS, parse_date
+from memsvc.dates import FORMS, now_ms, parse_date
 from memsvc.errors import BadRequest
 from memsvc.model import Kind
-from memsvc.record_schemas import now_ms
 
 DEFAULT_DAYS = 90
 """How far back the time bound reaches that puts recent matches before older ones."""

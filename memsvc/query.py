@@ -8,7 +8,6 @@ alternatives) are filters for the caller. Everything else is literal: no text is
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 
 from memsvc import words
 
@@ -22,12 +21,12 @@ MAX_LENGTH = 1000
 """Characters of one term that are looked at: longer than any word, phrase or path."""
 
 # What the stemmer takes off the ends of words, so that the index may hold less than the prefix.
-_ENDINGS = (
-    "ability able ably ally ance ances ation ational ations ative ator ators ed ement ence ences "
-    "ency ent er ers es eness fulness ibility ible icate icated ical ication ications icity ing "
-    "ings ion ional ions ism ities ity ive iveness ization ize ized izer izing ly ment ments ness "
-    "or ors ous ousness s tional y"
-).split()
+_ENDINGS = """
+    ability able ably ally ance ances ation ational ations ative ator ators ed ement ence ences
+    ency ent er ers es eness fulness ibility ible icate icated ical ication ications icity ing
+    ings ion ional ions ism ities ity ive iveness ization ize ized izer izing ly ment ments ness
+    or ors ous ousness s tional y
+    """.split()  # noqa: SIM905 - a list of strings would take a screen
 _SHORTEST_STEM = 5
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -139,9 +138,9 @@ def match(
     required, words are welcome but need not match. The string is empty if nothing is asked for.
     """
     required = [expression(term, title) for term in query.required]
-    wanted = [*required, *(_any([*group, *required]) for group in any_of)]
+    wanted = [*required, *(_any([*group, *required]) for group in map(list, any_of) if group)]
     wanted += [f"tags : ({_any(_phrase([token]) for token in group)})" for group in tags]
-    everything = " AND ".join(f"({each})" for each in wanted if each)
+    everything = " AND ".join(f"({each})" for each in wanted)
     unwanted = exclusions(query, title)
     return f"({everything}) NOT ({unwanted})" if everything and unwanted else everything
 
@@ -182,7 +181,7 @@ def _filter(name: str, value: str, minus: bool) -> tuple[str, str | Term]:
 def _clauses(term: Term) -> Iterator[str]:
     """Give the clauses of one plain word: its symbols, its tokens, its whole."""
     symbols = words.symbols(term.text)
-    tokens = [token.lower() for token in words.tokens(term.text)]
+    tokens = [_lowered(token) for token in words.tokens(term.text)]
     yield from (_phrase([symbol]) for symbol in symbols)
     if term.prefix and tokens and not words.has_cjk(term.text):
         yield _prefix(tokens)
@@ -191,13 +190,18 @@ def _clauses(term: Term) -> Iterator[str]:
         if not (symbols and len(token) == 1):
             yield from (_phrase([unit]) for unit in _units(token))
     yield from (_phrase(inner) for inner in _wholes(term.text))
-    yield from (_phrase([left + right]) for left, right in pairwise(tokens))
+    yield from (_phrase([pair]) for pair in words.joined(term.text))
 
 
 def _units(token: str) -> list[str]:
     """Give what is looked for one by one: words of Latin and such, character pairs of CJK."""
-    runs = words.script_runs(token.lower())
+    runs = words.script_runs(_lowered(token))
     return [unit for run in runs for unit in (words.bigrams(run) if words.has_cjk(run) else [run])]
+
+
+def _lowered(token: str) -> str:
+    # Beyond ASCII, SQLite folds case by older tables than Python; both sides are left to it.
+    return token.lower() if token.isascii() else token
 
 
 def _wholes(text: str) -> Iterator[list[str]]:
@@ -217,7 +221,7 @@ def _prefix(tokens: list[str]) -> str:
 
     `implementat*` must find "implementation", of which the index holds "implement".
     """
-    last = tokens[-1].lower()
+    last = _lowered(tokens[-1])
     cuts = range(_SHORTEST_STEM, len(last))
     stems = [last[:at] for at in cuts if any(end.startswith(last[at:]) for end in _ENDINGS)]
     shorter = [_phrase([*tokens[:-1], stem]) for stem in stems]

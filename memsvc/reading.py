@@ -137,4 +137,5 @@ def session_start(services: Services, given: Mapping[str, Any]) -> Page:
         limit=given["limit"],
         strategy="temporal",
         notes={"economics": {"work_tokens": spent}},
+        paged=False,
     )

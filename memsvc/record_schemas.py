@@ -6,14 +6,14 @@ with a reason, what would be a guess.
 
 import dataclasses
 import json
-import time
+import math
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
 from marshmallow import EXCLUDE, Schema, ValidationError, fields
 
-from memsvc.dates import parse_date, utc_text
+from memsvc.dates import now_ms, parse_date, utc_text
 from memsvc.model import SHAPES, Kind, Record, content_hash
 
 ALIASES = {
@@ -71,18 +71,14 @@ class Moment(fields.Field[int]):
     """A moment: epoch milliseconds or seconds, or ISO 8601."""
 
     def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> int:
-        if isinstance(value, bool) or not isinstance(value, int | float | str):
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not (isinstance(value, str) or (number and math.isfinite(value))):
             raise ValidationError(f"expected a date, was given {_short(value)}")
         text = value if isinstance(value, str) else str(int(value))
         try:
             return parse_date(text, now_ms())
         except ValueError as error:
             raise ValidationError(f"{_short(value)} {error}") from None
-
-
-def now_ms() -> int:
-    """The present moment in ms since 1970."""
-    return time.time_ns() // 1_000_000
 
 
 def clean_text(text: str) -> str:
@@ -159,7 +155,6 @@ def load_record(body: Mapping[str, Any], *, source: str) -> Record:
             given.setdefault(name, body[alias])
     loaded = {k: v for k, v in record_schema(kind).load(given).items() if v not in (None, "")}
     loaded["source"] = loaded.get("source") or source
-    loaded.setdefault("created_at_epoch", now_ms())
     return _identified(_checked(SHAPES[kind].record(**loaded), kind))
 
 

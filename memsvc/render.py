@@ -59,7 +59,8 @@ def _table_row(row: Row) -> str:
     when = local_text(row["created_at_epoch"]) + (" older" if row.get("older") else "")
     anchor = " <- anchor" if row.get("anchor") else ""
     title = row["title"].replace("|", "\\|")
-    return f"| {_shown_ref(row)}{anchor} | {when} | {_sort(row)} | {title} | {row['read_tokens']} |"
+    cost = row.get("read_tokens", "")
+    return f"| {_shown_ref(row)}{anchor} | {when} | {_sort(row)} | {title} | {cost} |"
 
 
 def _shown_ref(row: Row) -> str:
@@ -71,10 +72,11 @@ def _sort(row: Row) -> str:
 
 
 def _work_session(row: Row, form: str) -> list[str]:
-    counts = ", ".join(f"{count} {name}" for name, count in row["counts"].items())
-    facts = [row["session_id"], row["project"], local_text(row["last_at_epoch"]), row["status"]]
+    counts = ", ".join(f"{count} {name}" for name, count in row["counts"].items() if count)
+    status = [] if row["status"] == "unknown" else [row["status"]]
+    facts = [row["session_id"], row["project"], local_text(row["last_at_epoch"]), *status]
     head = f"## {' · '.join([*facts, counts])}"
-    children = [child for name in row["counts"] for child in row[name]]
+    children = [child for name in ("sessions", "observations", "prompts") for child in row[name]]
     return [head, *(line for child in children for line in _row(child, form))]
 
 

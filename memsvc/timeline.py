@@ -1,6 +1,7 @@
 """What happened around a record or a date."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from memsvc.dates import FORMS, parse_date, utc_text
@@ -8,7 +9,7 @@ from memsvc.errors import BadRequest, NotFound
 from memsvc.model import Filter, Hit, Kind, Point, Ref, parse_ref
 from memsvc.page import Page
 from memsvc.rows import title_of
-from memsvc.search import make_rows, rank_candidates, read_search, run_search
+from memsvc.search import make_rows, run_search
 from memsvc.services import Services
 
 MODES = ("auto", "interactive", "observations", "sessions")
@@ -87,17 +88,16 @@ def _name(services: Services, point: Point, ref: Ref | None) -> dict[str, Any]:
 def around_match(services: Services, given: Mapping[str, Any]) -> Page:
     """The timeline around the best match of a query, or the matches to choose an anchor from."""
     kind = _MODE_KINDS.get(given["mode"])
-    kinds = [kind] if kind else [Kind.OBSERVATION, Kind.SESSION, Kind.PROMPT]
+    kinds = [kind] if kind else [Kind(name) for name in given["kinds"]]
     if given["mode"] == "interactive":
         return _choices(services, given, kinds)
-    search = read_search(services, given, kinds, windowed=True)
     with services.store.snapshot():
-        ranked = rank_candidates(services, search) if search.query.searchable else []
-        if ranked:
-            ref = ranked[0].ref
-            echo = {"query": given["query"], "mode": given["mode"]}
-            return _around(services, given, _point(services, ref), ref, echo)
-    return _choices(services, {**given, "limit": 1}, kinds)
+        best = _choices(services, {**given, "limit": 1}, kinds)
+        ref = parse_ref(best.rows[0]["ref"]) if best.rows else None
+        if ref is None:
+            return best
+        echo = {"query": given["query"], "mode": given["mode"]}
+        return _around(services, given, _point(services, ref), ref, echo)
 
 
 def _choices(services: Services, given: Mapping[str, Any], kinds: list[Kind]) -> Page:
@@ -112,7 +112,7 @@ def _choices(services: Services, given: Mapping[str, Any], kinds: list[Kind]) ->
             f"/api/context/timeline?anchor={row['ref']}"
             f"&depth_before={given['depth_before']}&depth_after={given['depth_after']}"
         )
-    return page
+    return replace(page, paged=False)
 
 
 def around_either(services: Services, given: Mapping[str, Any]) -> Page:

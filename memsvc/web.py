@@ -83,13 +83,13 @@ def _view(services: Services, operation: Operation) -> Callable[..., Response]:
     def view(**path_parameters: str) -> Response:
         given = _given(operation, path_parameters)
         if operation.name == "help":
-            return _help(services, given)
+            return _help(services, operation, given)
         answer = operation.run(services, given)
         if isinstance(answer, Page):
-            return _page(answer, given)
+            return _page(operation, answer, given)
         if operation.name == "readiness" and not answer["ready"]:
             return _respond(to_json(answer), "application/json", 503)
-        if _wants_text(given):
+        if _wants_text(operation, given):
             is_record = operation.path.endswith("<id>")
             text = record_text(answer) if is_record else f"{document_text(answer)}\n"
             return _respond(text, "text/markdown")
@@ -131,28 +131,30 @@ def _json_body() -> Any:
         raise BadRequest(f"The body is not JSON: {error}", {"body": [str(error)]}) from None
 
 
-def _wants_text(given: dict[str, Any]) -> bool:
+def _wants_text(operation: Operation, given: dict[str, Any]) -> bool:
     if given.get("render"):
         return bool(given["render"] == "text")
-    return _accepted() in ("text/markdown", "text/plain")
+    return _accepted(operation) in ("text/markdown", "text/plain")
 
 
-def _accepted() -> str:
+def _accepted(operation: Operation) -> str:
     offered = ["application/json", "text/markdown", "text/plain", "text/html"]
-    return request.accept_mimetypes.best_match(offered) or "application/json"
+    if operation.text_first:
+        offered = ["text/markdown", "text/plain", "application/json"]
+    return request.accept_mimetypes.best_match(offered) or offered[0]
 
 
-def _page(page: Page, given: dict[str, Any]) -> Response:
-    if _wants_text(given):
+def _page(operation: Operation, page: Page, given: dict[str, Any]) -> Response:
+    if _wants_text(operation, given):
         return _respond(fit(page, given.get("max_tokens"), write_text), "text/markdown")
     return _respond(fit(page, given.get("max_tokens"), write_json), "application/json")
 
 
-def _help(services: Services, given: dict[str, Any]) -> Response:
+def _help(services: Services, operation: Operation, given: dict[str, Any]) -> Response:
     catalogue = catalog.build_help(services, given, _base())
-    if _wants_text(given):
+    if _wants_text(operation, given):
         return _respond(catalog.help_text(catalogue), "text/markdown")
-    if _accepted() == "text/html" and not given.get("render"):
+    if _accepted(operation) == "text/html" and not given.get("render"):
         codes = catalog.error_codes()
         return _respond(render_template("help.html", **catalogue, codes=codes), "text/html")
     return _respond(to_json(catalogue), "application/json")

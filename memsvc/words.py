@@ -78,6 +78,16 @@ def symbols(text: str) -> list[str]:
     return found if text.isascii() else found + list(_emoji(text))
 
 
+def joined(text: str) -> Iterator[str]:
+    """Give neighbouring parts as one word, so that `SessionStore` finds `session_store_v2`."""
+    for identifier in dict.fromkeys(_JOINABLE.findall(text)):
+        found = _TOKEN.findall(identifier)
+        inner = [piece for token in found if not has_cjk(token) for piece in pieces(token)]
+        for left, right in pairwise(inner):
+            if not (left + right).isdigit() and left + right != identifier.lower():
+                yield left + right
+
+
 def parts(text: str) -> str:
     """Give the words in `text` that unicode61 would not make, lower-case, for the search column.
 
@@ -86,7 +96,7 @@ def parts(text: str) -> str:
     """
     text = _composed(text)
     ordered = dict.fromkeys(sequence for run in _identifiers(text) for sequence in _ordered(run))
-    loose = dict.fromkeys(_joined(text))
+    loose = dict.fromkeys(joined(text))
     loose.update(dict.fromkeys(symbols(text)))
     loose.update(dict.fromkeys(char for run in _CJK_RUN.findall(text) for char in run))
     return "\n".join([*ordered, *([" ".join(loose)] if loose else [])])
@@ -120,7 +130,17 @@ def typing_distance(left: str, right: str) -> int:
 
 
 def _composed(text: str) -> str:
-    return text if text.isascii() else unicodedata.normalize("NFC", text)
+    """Give letters and their accents as one character where both forms are in use.
+
+    Characters that Unicode's composition would take apart stay as they are: so does the index.
+    """
+    if text.isascii() or unicodedata.is_normalized("NFC", text):
+        return text
+    kept = {char for char in text if not unicodedata.is_normalized("NFC", char)}
+    stretches = re.split(f"([{re.escape(''.join(kept))}])", text) if kept else [text]
+    return "".join(
+        each if each in kept else unicodedata.normalize("NFC", each) for each in stretches
+    )
 
 
 def _escaped(char: str) -> str:
@@ -146,13 +166,3 @@ def _ordered(identifier: str) -> Iterator[str]:
 
 def _run_pieces(run: str) -> list[str]:
     return bigrams(run) if has_cjk(run) else pieces(run)
-
-
-def _joined(text: str) -> Iterator[str]:
-    """Give neighbouring parts as one word, so that `SessionStore` finds `session_store_v2`."""
-    for identifier in dict.fromkeys(_JOINABLE.findall(text)):
-        found = _TOKEN.findall(identifier)
-        inner = [piece for token in found if not has_cjk(token) for piece in pieces(token)]
-        for left, right in pairwise(inner):
-            if not (left + right).isdigit() and left + right != identifier.lower():
-                yield left + right

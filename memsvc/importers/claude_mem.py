@@ -376,6 +376,8 @@ _TABLES: Final = (
         ),
         _observation,
     ),
-    _Table("session_summaries", "summary", (*_SUMMARY_TEXTS, "files_read", "files_edited"), _summary),
+    _Table(
+        "session_summaries", "summary", (*_SUMMARY_TEXTS, "files_read", "files_edited"), _summary
+    ),
     _Table("user_prompts", "prompt", ("prompt_text", "prompt_number"), _prompt),
 )

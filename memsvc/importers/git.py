@@ -141,7 +141,7 @@ def _explain(path: Path, said: bytes) -> SourceUnreadable:
 def _read_commits(path: Path, project: str, counter: Counter) -> Iterator[Item]:
     mark = secrets.token_hex(16)  # starts a commit; no file can happen to be called so
     form = "%x00".join((mark, *_FIELDS, ""))
-    arguments = ("log", "--reverse", "--no-merges", "--no-renames", "--name-only", "-z")
+    arguments = ("log", "--reverse", "--date-order", "--no-merges", "--no-renames", "--name-only", "-z")
     plain = ("--no-show-signature", "--no-color", "--no-notes", "--encoding=UTF-8", "--date=short")
     with _answer(path, *arguments, *plain, f"--format={form}", "HEAD") as output:
         for fields in _commits(_pieces(output), mark):
@@ -184,7 +184,7 @@ def _observation(fields: Sequence[str], project: str) -> Observation:
         files_modified=tuple(files[:_MOST_FILES]),
         project=project,
         session_id=f"{project}-{day}",
-        created_at_epoch=min(max(int(seconds or 0), 0), _LAST_SECOND) * 1000,
+        created_at_epoch=min(max(int(seconds or 0), 1), _LAST_SECOND) * 1000,
         source=f"git:{project}",
         source_id=commit,
     )

@@ -5,8 +5,7 @@ import io
 import json
 import sys
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -14,7 +13,7 @@ from typing import BinaryIO, cast
 from marshmallow import ValidationError
 
 from memsvc.errors import SourceUnreadable
-from memsvc.importers.reading import Item, NotKept, Reading, Refused
+from memsvc.importers.reading import Counter, Item, NotKept, Reading, Refused
 from memsvc.model import Kind
 from memsvc.record_schemas import ALIASES, load_record, read_kind, record_fields
 
@@ -30,9 +29,14 @@ def read_jsonl(path: str | Path, *, source: str | None = None) -> Reading:
     The records' source is `jsonl:<name of the file>` unless a line, or `source`, names another.
     Raises SourceUnreadable if the file cannot be opened; a bad line is refused alone.
     """
+    counter = Counter()
     if str(path) == STANDARD_INPUT:
-        return _reading(cast(io.BufferedReader, sys.stdin.buffer), "standard input", source)
-    return _reading(_open(Path(path)), str(path), source or jsonl_source(Path(path)))
+        items = _read_lines(_standard_input(), source or "jsonl:stdin", counter)
+        return Reading("standard input", items, "lines", None, counter.position)
+    file = _open(Path(path))
+    items = _read_and_close(file, source or jsonl_source(Path(path)), counter)
+    size = Path(path).stat().st_size
+    return Reading(str(path), items, "bytes", size, lambda: size if file.closed else file.tell())
 
 
 def jsonl_source(path: Path) -> str:
@@ -50,37 +54,25 @@ def _open(path: Path) -> io.BufferedReader:
         ) from error
 
 
-def _reading(raw: io.BufferedReader, name: str, source: str | None) -> Reading:
-    seekable = raw.seekable()
-    total = Path(name).stat().st_size if seekable and Path(name).is_file() else None
-    items = _read_lines(raw, source or "jsonl:stdin")
-    return Reading(name, items, "bytes", total, _position(raw, seekable))
+def _standard_input() -> io.BufferedReader:
+    raw = sys.stdin.buffer
+    return raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, raw))
 
 
-def _position(raw: io.BufferedReader, seekable: bool) -> Callable[[], int]:
-    """How many bytes of the file itself are read, compressed or not."""
-    reached = 0
-
-    def position() -> int:
-        nonlocal reached
-        if seekable and not raw.closed:
-            reached = raw.tell()
-        return reached
-
-    return position
+def _read_and_close(file: io.BufferedReader, source: str, counter: Counter) -> Iterator[Item]:
+    with file:
+        yield from _read_lines(file, source, counter)
 
 
-def _read_lines(raw: io.BufferedReader, source: str) -> Iterator[Item]:
-    with ExitStack() as stack:
-        if raw is not sys.stdin.buffer:
-            stack.enter_context(raw)
-        compressed = raw.peek(2)[:2] == _GZIP_MAGIC
-        file = cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if compressed else raw
-        for number, line in enumerate(_lines(file), start=1):
-            yield from _read_line(line, f"line {number}", source)
+def _read_lines(raw: io.BufferedReader, source: str, counter: Counter) -> Iterator[Item]:
+    compressed = raw.peek(2)[:2] == _GZIP_MAGIC
+    file = cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if compressed else raw
+    for line in _lines(file):
+        counter.done += 1
+        yield from _read_line(line, f"line {counter.done}", source)
 
 
-def _lines(file: BinaryIO) -> Iterator[bytes | Refused]:
+def _lines(file: BinaryIO | io.BufferedReader) -> Iterator[bytes | Refused]:
     """The lines of a file; one that is too long, or damage to the file, as its refusal's reason."""
     try:
         while line := file.readline(LONGEST_LINE + 1):
@@ -89,7 +81,7 @@ def _lines(file: BinaryIO) -> Iterator[bytes | Refused]:
         yield Refused("", f"the file cannot be read beyond this place ({error})")
 
 
-def _refuse_rest(file: BinaryIO) -> Refused:
+def _refuse_rest(file: BinaryIO | io.BufferedReader) -> Refused:
     while (rest := file.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
         pass
     return Refused("", f"longer than the {LONGEST_LINE // 1024 // 1024} MiB that a line may have")
@@ -101,7 +93,7 @@ def _read_line(line: bytes | Refused, place: str, source: str) -> Iterator[Item]
     elif text := line.removeprefix(_BYTE_ORDER_MARK).strip():
         try:
             yield from _read_body(json.loads(text.decode("utf-8")), source)
-        except (ValueError, RecursionError, OverflowError) as error:
+        except (ValidationError, ValueError, OverflowError, RecursionError) as error:
             yield Refused(place, _reason(error))
 
 

@@ -78,8 +78,9 @@ class Report:
             yield f"  fields not kept: {_counted(self.fields_not_kept, MOST_FIELDS)}"
 
     def _divided(self) -> str:
-        counts = {f"{kind}s": count for kind, count in self.stored_kinds.items() if count}
-        return f" ({', '.join(f'{count:,} {name}' for name, count in counts.items())})" if counts else ""
+        counts = [(kind, count) for kind, count in self.stored_kinds.items() if count]
+        said = ", ".join(f"{count:,} {kind}{'s' if count > 1 else ''}" for kind, count in counts)
+        return f" ({said})" if said else ""
 
     def _refusal_lines(self) -> Iterator[str]:
         if self.refused:

@@ -118,6 +118,7 @@ CREATE VIRTUAL TABLE observations_fts USING fts5(
     content='observations_text', content_rowid='id',
     tokenize='porter unicode61 remove_diacritics 2'
 );
+CREATE VIRTUAL TABLE observations_vocab USING fts5vocab(observations_fts, row);
 CREATE TRIGGER observations_ai AFTER INSERT ON observations BEGIN
     INSERT INTO observations_fts (rowid, title, subtitle, narrative, facts, files, parts, tags)
     VALUES (new.id, new.title, new.subtitle, new.narrative,
@@ -162,6 +163,7 @@ CREATE VIRTUAL TABLE sessions_fts USING fts5(
     content='sessions_text', content_rowid='id',
     tokenize='porter unicode61 remove_diacritics 2'
 );
+CREATE VIRTUAL TABLE sessions_vocab USING fts5vocab(sessions_fts, row);
 CREATE TRIGGER sessions_ai AFTER INSERT ON sessions BEGIN
     INSERT INTO sessions_fts (
         rowid, request, investigated, learned, completed, next_steps, notes, files, parts, tags)
@@ -205,6 +207,7 @@ CREATE VIRTUAL TABLE prompts_fts USING fts5(
     content='prompts_text', content_rowid='id',
     tokenize='porter unicode61 remove_diacritics 2'
 );
+CREATE VIRTUAL TABLE prompts_vocab USING fts5vocab(prompts_fts, row);
 CREATE TRIGGER prompts_ai AFTER INSERT ON prompts BEGIN
     INSERT INTO prompts_fts (rowid, prompt_text, parts, tags)
     VALUES (new.id, new.prompt_text, new.parts, new.tags);

@@ -142,6 +142,10 @@ class Search:
         title = SHAPES[self.kind].title
         return language.match(self.query, *any_of, tags=self.scope.tags, title=title)
 
+    def tagged(self) -> str:
+        """The MATCH string of all that carries the tags of the scope."""
+        return language.match(Query(), tags=self.scope.tags)
+
     def required(self) -> list[str]:
         """The expressions of phrases and title words."""
         title = SHAPES[self.kind].title
@@ -167,7 +171,7 @@ def rank(search: Search, depth: int) -> list[Candidate]:
     scores = _best_scores(search, list(worth), depth)
     marks = _Marks(_pairs(search.query), _exact(worth))
     earned = {id: marks.earned_by(text) for id, text in _read(search, list(scores)[:JUDGED])}
-    full = (1 + marks.most) / _known_share(search)
+    full = _full(search, marks)
     candidates = [
         Candidate(id, (scores[id] + earned.get(id, 0.0)) / full, epoch)
         for id, epoch in _times(search, list(scores))
@@ -186,12 +190,11 @@ def rest(
     if search.query.only_excludes:
         return by_time(search, newest_first=True, limit=limit, offset=offset, without=ids)
     ceiling = min((candidate.relevance for candidate in without), default=1.0)
-    everything = [list(_worth(search))]
-    scores = _scored(search, everything, limit=limit, offset=offset, without=ids)
-    epochs = dict(_times(search, list(scores)))
-    return [
-        Candidate(id, min(ceiling, score), epochs[id]) for id, score in scores.items()
-    ]
+    worth = _worth(search)
+    full = _full(search, _Marks(_pairs(search.query), _exact(worth)))
+    scores = _scored(search, [list(worth)], limit=limit, offset=offset, without=ids)
+    times = dict(_times(search, list(scores)))
+    return [Candidate(id, min(ceiling, score / full), times[id]) for id, score in scores.items()]
 
 
 def by_time(
@@ -317,6 +320,11 @@ class _Marks:
         return NEIGHBOURS_BONUS * together + EXACT_BONUS * exact
 
 
+def _full(search: Search, marks: _Marks) -> float:
+    """Give what bm25 share and bonuses are divided by to come to a relevance."""
+    return (1 + marks.most) / _known_share(search)
+
+
 def _plain(text: str) -> str:
     """Give the tokens of a text with one space around each."""
     if text.isascii():  # twice as fast as the expression, and most text is
@@ -327,7 +335,7 @@ def _plain(text: str) -> str:
 def _pairs(query: Query) -> list[str]:
     """Give each two words that follow each other, in the form in which `_plain` has them."""
     pairs = pairwise(language.token_sequence(query))
-    return list(dict.fromkeys(f" {left} {right} " for left, right in pairs))
+    return list(dict.fromkeys(_plain(f"{left} {right}") for left, right in pairs))
 
 
 def _exact(worth: dict[str, float]) -> dict[str, float]:
@@ -377,10 +385,12 @@ def _worth(search: Search) -> dict[str, float]:
 
 
 def _known_share(search: Search) -> float:
+    """Give the share, by idf, of the plain words that occur in any record at all."""
     rows, tokens = search.count_of(""), language.token_sequence(search.query)
-    counts = {token: search.count_of(f'"{token}"') for token in tokens}
-    known = sum(_idf(rows, number) for number in counts.values() if number)
-    return known / (sum(_idf(rows, number) for number in counts.values()) or 1.0) or 1.0
+    asked = {f'"{token}"' for token in tokens} & set(language.clauses(search.query))
+    counts = [search.count_of(clause) for clause in asked]
+    known = sum(_idf(rows, number) for number in counts if number)
+    return known / sum(_idf(rows, number) for number in counts) if known else 1.0
 
 
 def _idf(rows: int, matching: int) -> float:
@@ -405,6 +415,8 @@ def _best_scores(search: Search, clauses: list[str], depth: int) -> dict[int, fl
 def _split(search: Search, clauses: list[str]) -> tuple[list[str], list[str]]:
     """Cut the clauses, rarest first, where their matches pass `FIRST_ROUND`."""
     total, most = 0, max(FIRST_ROUND, search.count_of("") * FIRST_ROUND_SHARE)
+    if search.scope.tags and search.count_of(search.tagged()) <= most:
+        return clauses, []
     for place, clause in enumerate(clauses):
         total += search.count_of(clause)
         if place and total > most:
@@ -434,11 +446,10 @@ def _scored(
 
 
 def _best_possible(search: Search) -> float:
-    rows, required = search.count_of(""), search.required()
-    # Beside words, a required expression is also one of the alternatives and so counts twice.
-    twice = 2 if search.query.words else 1
-    needed = sum(_idf(rows, search.count_of(expression)) for expression in required)
-    return SATURATION * (sum(_worth(search).values()) + twice * needed) or 1.0
+    rows, worth = search.count_of(""), sum(_worth(search).values())
+    needed = sum(_idf(rows, search.count_of(expression)) for expression in search.required())
+    # Beside words, a required expression is one of the alternatives too, and so counts twice.
+    return SATURATION * (worth + needed * (2 if worth else 1)) or 1.0
 
 
 def _source(

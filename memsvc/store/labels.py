@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from memsvc.model import Filter, Kind, Observation, Record, Summary
 from memsvc.paths import is_glob, normal_path, path_endings, sqlite_glob
 
-
 Sql = tuple[str, list[object]]
 """A piece of SQL and the values of its parameters."""
 
@@ -46,13 +45,21 @@ def files_of(record: Record) -> set[str]:
     return {normal_path(path) for path in named} - {""}
 
 
-def label_id(writer: sqlite3.Connection, kind: Kind, label: Label) -> int:
-    """The id of a label, made if it is new."""
-    found = writer.execute(
-        "SELECT id FROM labels WHERE kind = ? AND field = ? AND value = ?",
-        (kind, label.field, label.value),
-    ).fetchone()
-    return int(found[0]) if found else _new_label(writer, kind, label)
+class LabelIds:
+    """The ids of labels inside one transaction: each is looked up, or made, once."""
+
+    def __init__(self, writer: sqlite3.Connection) -> None:
+        self._writer = writer
+        self._ids: dict[tuple[Kind, str, str], int] = {}
+
+    def of(self, kind: Kind, label: Label) -> int:
+        """The id of a label, made if it is new."""
+        key = (kind, label.field, label.value)
+        if key not in self._ids:
+            sql = "SELECT id FROM labels WHERE kind = ? AND field = ? AND value = ?"
+            found = self._writer.execute(sql, key).fetchone()
+            self._ids[key] = int(found[0]) if found else _new_label(self._writer, kind, label)
+        return self._ids[key]
 
 
 def _new_label(writer: sqlite3.Connection, kind: Kind, label: Label) -> int:

@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 from functools import cache
 from typing import Any
 
+from memsvc.dates import now_ms
 from memsvc.model import (
     SHAPES,
     Kind,
@@ -19,9 +20,8 @@ from memsvc.model import (
     content_hash,
     kind_of,
 )
-from memsvc.store.labels import label_id, labels_of
+from memsvc.store.labels import LabelIds, labels_of
 from memsvc.words import parts, tag
-
 
 LISTS = frozenset({"facts", "concepts", "files_read", "files_modified", "files_edited"})
 
@@ -56,7 +56,7 @@ def _record(kind: Kind, row: tuple[Any, ...]) -> Record:
 
 
 def write_record(
-    writer: sqlite3.Connection, record: Record, merge_within: int | None
+    writer: sqlite3.Connection, record: Record, merge_within: int | None, labels: LabelIds
 ) -> Receipt:
     """Store a record once for its source: new, updated, unchanged, merged, or kept forgotten.
 
@@ -66,24 +66,39 @@ def write_record(
     receipt = foresee(writer, record, merge_within)
     kind = kind_of(record)
     if receipt.outcome is Outcome.STORED:
-        return Receipt(Outcome.STORED, Ref(kind, _insert(writer, kind, record)))
+        return Receipt(Outcome.STORED, Ref(kind, _insert(writer, kind, record, labels)))
     if receipt.outcome is Outcome.UPDATED and receipt.ref:
-        _update(writer, kind, replace(record, id=receipt.ref.id))
+        _update(writer, kind, replace(record, id=receipt.ref.id), labels)
     return receipt
 
 
 def foresee(connection: sqlite3.Connection, record: Record, merge_within: int | None) -> Receipt:
     """What writing a record would come to; a new one has no ref yet."""
     kind = kind_of(record)
+    record = dated(connection, record)
     if _is_forgotten(connection, kind, record):
         return Receipt(Outcome.FORGOTTEN, None)
-    identity = (record.source, record.source_id)
-    if known := _find(connection, kind, "source = ? AND source_id = ?", *identity):
+    if known := _known(connection, kind, record):
         same = known == replace(record, id=known.id)
         return Receipt(Outcome.UNCHANGED if same else Outcome.UPDATED, Ref(kind, known.id))
     if merge_within is not None and (twin := _twin(connection, kind, record, merge_within)):
         return Receipt(Outcome.MERGED, Ref(kind, twin.id))
     return Receipt(Outcome.STORED, None)
+
+
+def dated(connection: sqlite3.Connection, record: Record) -> Record:
+    """The record with a moment: its own, else that of its first writing, else now."""
+    if record.created_at_epoch:
+        return record
+    known = _known(connection, kind_of(record), record)
+    return replace(record, created_at_epoch=known.created_at_epoch if known else now_ms())
+
+
+def _known(connection: sqlite3.Connection, kind: Kind, record: Record) -> Record | None:
+    """The record that was written for the same source and id before."""
+    return _find(
+        connection, kind, "source = ? AND source_id = ?", record.source, record.source_id
+    )
 
 
 def _is_forgotten(writer: sqlite3.Connection, kind: Kind, record: Record) -> bool:
@@ -114,18 +129,20 @@ def _twin(
     )
 
 
-def _update(writer: sqlite3.Connection, kind: Kind, record: Record) -> None:
+def _update(
+    writer: sqlite3.Connection, kind: Kind, record: Record, labels: LabelIds
+) -> None:
     if known := _find(writer, kind, "id = ?", record.id):
-        _unlabel(writer, kind, known)
+        _unlabel(writer, kind, known, labels)
     assignments = ", ".join(f"{name} = ?" for name in _stored_columns(kind))
     writer.execute(
         f"UPDATE {SHAPES[kind].table} SET {assignments} WHERE id = ?",
         (*_values(kind, record), record.id),
     )
-    _label(writer, kind, record)
+    _label(writer, kind, record, labels)
 
 
-def _insert(writer: sqlite3.Connection, kind: Kind, record: Record) -> int:
+def _insert(writer: sqlite3.Connection, kind: Kind, record: Record, labels: LabelIds) -> int:
     names = _stored_columns(kind)
     marks = ", ".join("?" for _ in names)
     cursor = writer.execute(
@@ -133,7 +150,7 @@ def _insert(writer: sqlite3.Connection, kind: Kind, record: Record) -> int:
         _values(kind, record),
     )
     new_id = int(cursor.lastrowid or 0)
-    _label(writer, kind, replace(record, id=new_id))
+    _label(writer, kind, replace(record, id=new_id), labels)
     return new_id
 
 
@@ -145,8 +162,12 @@ def _stored_columns(kind: Kind) -> tuple[str, ...]:
 
 def _values(kind: Kind, record: Record) -> list[object]:
     given = (getattr(record, name) for name in columns(kind) if name != "id")
-    cells = [json.dumps(v, ensure_ascii=False) if isinstance(v, tuple) else v for v in given]
+    cells = [_list_cell(value) if isinstance(value, tuple) else value for value in given]
     return [*cells, content_hash(record), parts(search_text(kind, record)), _tags(record)]
+
+
+def _list_cell(items: tuple[str, ...]) -> str:
+    return json.dumps(items, ensure_ascii=False) if items else "[]"
 
 
 def search_text(kind: Kind, record: Record) -> str:
@@ -163,21 +184,23 @@ def _tags(record: Record) -> str:
     return " ".join(tags)
 
 
-def _label(writer: sqlite3.Connection, kind: Kind, record: Record) -> None:
+def _label(writer: sqlite3.Connection, kind: Kind, record: Record, labels: LabelIds) -> None:
     writer.executemany(
         "INSERT OR IGNORE INTO labelled (label, created_at_epoch, record) VALUES (?, ?, ?)",
         [
-            (label_id(writer, kind, label), record.created_at_epoch, record.id)
+            (labels.of(kind, label), record.created_at_epoch, record.id)
             for label in labels_of(record)
         ],
     )
 
 
-def _unlabel(writer: sqlite3.Connection, kind: Kind, record: Record) -> None:
+def _unlabel(
+    writer: sqlite3.Connection, kind: Kind, record: Record, labels: LabelIds
+) -> None:
     writer.executemany(
         "DELETE FROM labelled WHERE label = ? AND created_at_epoch = ? AND record = ?",
         [
-            (label_id(writer, kind, label), record.created_at_epoch, record.id)
+            (labels.of(kind, label), record.created_at_epoch, record.id)
             for label in labels_of(record)
         ],
     )
@@ -188,25 +211,40 @@ def forget_record(writer: sqlite3.Connection, ref: Ref) -> bool:
     record = _find(writer, ref.kind, "id = ?", ref.id)
     if record is None:
         return False
-    _unlabel(writer, ref.kind, record)
+    _unlabel(writer, ref.kind, record, LabelIds(writer))
     writer.execute(f"DELETE FROM {SHAPES[ref.kind].table} WHERE id = ?", (ref.id,))
     writer.execute(
         "INSERT OR IGNORE INTO forgotten (kind, source, source_id) VALUES (?, ?, ?)",
         (ref.kind, record.source, record.source_id),
     )
+    _drop_empty_work(writer, record)
     return True
 
 
-def touch_work_session(writer: sqlite3.Connection, record: Record) -> None:
-    """Make sure that the work session of a record exists and reaches to the record's time."""
+def _drop_empty_work(writer: sqlite3.Connection, record: Record) -> None:
+    """Forget the work session of a forgotten record when nothing else is left of it."""
     writer.execute(
+        """DELETE FROM work_sessions WHERE project_key = ?1 AND session_id = ?2 AND NOT EXISTS (
+               SELECT 1 FROM labels JOIN labelled ON labelled.label = labels.id
+               WHERE labels.field = 'work' AND labels.value = ?1 || char(10) || ?2)""",
+        (record.project.casefold(), record.session_id),
+    )
+
+
+def touch_work_sessions(writer: sqlite3.Connection, records: Iterable[Record]) -> None:
+    """Make sure that the work sessions of records exist and span the records' times."""
+    moments: dict[tuple[str, str, str], list[int]] = {}
+    for record in records:
+        session = (record.project.casefold(), record.session_id, record.project)
+        moments.setdefault(session, []).append(record.created_at_epoch)
+    writer.executemany(
         """INSERT INTO work_sessions (project_key, session_id, project, started_at_epoch,
                completed_at_epoch, last_at_epoch, status)
-           VALUES (?1, ?2, ?3, ?4, NULL, ?4, 'unknown')
+           VALUES (?, ?, ?, ?, NULL, ?, 'unknown')
            ON CONFLICT DO UPDATE SET
                started_at_epoch = min(started_at_epoch, excluded.started_at_epoch),
                last_at_epoch = max(last_at_epoch, excluded.last_at_epoch)""",
-        (record.project.casefold(), record.session_id, record.project, record.created_at_epoch),
+        [(*session, min(times), max(times)) for session, times in moments.items()],
     )
 
 

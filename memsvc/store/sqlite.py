@@ -27,6 +27,7 @@ from memsvc.query import Query
 from memsvc.store import counts, fulltext, listing, migrations, records, work
 from memsvc.store.connections import Connections, store_errors
 from memsvc.store.labels import file_labels
+from memsvc.store.labels import LabelIds
 from memsvc.words import tag
 
 Answer = TypeVar("Answer")
@@ -102,7 +103,13 @@ class SqliteStore:
         merge_within: int | None = None,
     ) -> list[Receipt]:
         with self._connections.transaction() as writer:
-            receipts = [_write_one(writer, record, merge_within) for record in records_]
+            dated = [records.dated(writer, record) for record in records_]
+            labels = LabelIds(writer)
+            receipts = [
+                records.write_record(writer, record, merge_within, labels) for record in dated
+            ]
+            pairs = zip(dated, receipts, strict=True)
+            records.touch_work_sessions(writer, (r for r, receipt in pairs if receipt.ref))
             for session in work_sessions:
                 records.write_work_session(writer, session)
             writer.execute("UPDATE generation SET number = number + 1")
@@ -208,7 +215,7 @@ class SqliteStore:
 
     def _search(self, kind: Kind, query: Query, selection: Filter) -> fulltext.Search:
         reader = self._read()
-        scope = _scope(reader, kind, selection)
+        scope = _scope(reader, kind, selection, walks_index=not query.only_excludes)
         return fulltext.Search(reader, kind, query, self._frequencies, self.generation(), scope)
 
     def count_values(self, kind: Kind, field: str) -> dict[str, int]:
@@ -251,17 +258,13 @@ class SqliteStore:
         return answer
 
 
-def _write_one(writer: sqlite3.Connection, record: Record, merge_within: int | None) -> Receipt:
-    receipt = records.write_record(writer, record, merge_within)
-    records.touch_work_session(writer, record)
-    return receipt
-
-
 def _hits(kind: Kind, candidates: Iterable[fulltext.Candidate]) -> list[Hit]:
     return [Hit(Ref(kind, c.id), c.created_at_epoch, c.relevance) for c in candidates]
 
 
-def _scope(reader: sqlite3.Connection, kind: Kind, selection: Filter) -> fulltext.Scope:
+def _scope(
+    reader: sqlite3.Connection, kind: Kind, selection: Filter, *, walks_index: bool
+) -> fulltext.Scope:
     """Where a full-text search looks: values as tags inside the index, files and times in SQL."""
     tags = [
         tuple(tag(field, value) for value in values)
@@ -276,9 +279,12 @@ def _scope(reader: sqlite3.Connection, kind: Kind, selection: Filter) -> fulltex
             conditions.append(f"record.id IN (SELECT record FROM labelled WHERE label {label})")
             parameters += label_values
     if selection.since is not None:
+        conditions.append("record.created_at_epoch >= ?")
+        parameters.append(selection.since)
+    if selection.since is not None and walks_index:
         # ids mostly follow time, and the index can start at an id but not at a moment
-        conditions.append(f"{SHAPES[kind].table}_fts.rowid >= ? AND record.created_at_epoch >= ?")
-        parameters += [_first_id(reader, kind, selection.since), selection.since]
+        conditions.append(f"{SHAPES[kind].table}_fts.rowid >= ?")
+        parameters.append(_first_id(reader, kind, selection.since))
     if selection.until is not None:
         conditions.append("record.created_at_epoch <= ?")
         parameters.append(selection.until)

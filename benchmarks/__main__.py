@@ -1,0 +1,109 @@
+"""`python -m benchmarks`: quality, speed, hostile queries, tokens."""
+
+import signal
+import sys
+from pathlib import Path
+
+import click
+
+from benchmarks import hostile as hostile_queries
+from benchmarks import quality as evaluation
+from benchmarks import speed as timing
+from benchmarks import tokens as budgets
+
+FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.group()
+def benchmarks() -> None:
+    """Measure memsvc over HTTP, on data you name.
+
+    A folder alone means quality, a file alone means speed. Exit code 1: something that must hold
+    did not.
+    """
+
+
+@benchmarks.command()
+@click.argument("folder", type=FOLDER)
+@click.option("--set", "names", multiple=True, help="Only this set; may be repeated.")
+@click.option("--compressed", is_flag=True, help="Bring dates forward; compare with days=all.")
+@click.option("--project-filter", is_flag=True, help="Also ask each query within its project.")
+@click.option("--floors", type=FILE, help="JSON: set name to metric to the least allowed.")
+@as_json
+def quality(
+    folder: Path,
+    names: tuple[str, ...],
+    compressed: bool,
+    project_filter: bool,
+    floors: Path | None,
+    as_json: bool,
+) -> None:
+    """Is the right memory found? FOLDER holds evaluation sets, one a folder."""
+    sys.exit(
+        evaluation.measure_quality(
+            folder,
+            names,
+            compressed=compressed,
+            project_filter=project_filter,
+            floors=floors,
+            as_json=as_json,
+        )
+    )
+
+
+@benchmarks.command()
+@click.argument("corpus", type=FILE)
+@click.option("--seconds", default=3.0, show_default=True, help="At most, for each route.")
+@click.option("--clients", default=timing.CLIENTS, show_default=True, help="Clients at once.")
+@click.option("--interrupt", is_flag=True, help="Break an import off half way and resume it.")
+@as_json
+def speed(corpus: Path, seconds: float, clients: int, interrupt: bool, as_json: bool) -> None:
+    """How fast are import, start and every route? CORPUS is JSON Lines, plain or .gz."""
+    sys.exit(
+        timing.measure_speed(
+            corpus, seconds=seconds, interrupt=interrupt, clients=clients, as_json=as_json
+        )
+    )
+
+
+@benchmarks.command()
+@click.argument("corpus", type=FILE)
+@click.option("--count", default=100_000, show_default=True, help="Queries for each route.")
+@click.option("--words", default=1000, show_default=True, help="Words of titles to look for.")
+@click.option("--seed", default=1, show_default=True, help="Another seed, other queries.")
+@as_json
+def hostile(corpus: Path, count: int, words: int, seed: int, as_json: bool) -> None:
+    """Does any text break the worker, and does each word of a title find its record?"""
+    sys.exit(
+        hostile_queries.measure_hostile(
+            corpus, count=count, words=words, seed=seed, as_json=as_json
+        )
+    )
+
+
+@benchmarks.command()
+@click.argument("corpus", type=FILE)
+@click.option("--count", default=1000, show_default=True, help="Random queries for budgets.")
+@as_json
+def tokens(corpus: Path, count: int, as_json: bool) -> None:
+    """What do rows cost, and is max_tokens ever exceeded?"""
+    sys.exit(budgets.measure_tokens(corpus, count=count, as_json=as_json))
+
+
+def _with_command(arguments: list[str]) -> list[str]:
+    """A path without a command gets the one that fits it; nothing at all asks for help."""
+    if not arguments:
+        return ["--help"]
+    path = Path(arguments[0])
+    if arguments[0] in benchmarks.commands or not path.exists():
+        return arguments
+    return ["quality" if path.is_dir() else "speed", *arguments]
+
+
+if __name__ == "__main__":
+    # ended from outside, a measurement still ends its worker and removes its store
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    benchmarks(_with_command(sys.argv[1:]), prog_name="python -m benchmarks")

@@ -1,0 +1,105 @@
+"""Evaluation sets: a corpus, queries, and which records each query should find."""
+
+import json
+import statistics
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from benchmarks.corpus import Item, read_items
+
+DAY_MS = 86_400_000
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One question, with what is known about it."""
+
+    id: str
+    text: str
+    meta: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationSet:
+    """Queries over a corpus; `gold` holds for each query the grade of each relevant record."""
+
+    name: str
+    corpus: Path
+    queries: tuple[Query, ...]
+    gold: Mapping[str, Mapping[str, float]]
+
+
+def read_sets(folder: Path, names: Sequence[str] = ()) -> list[EvaluationSet]:
+    """The evaluation sets in the folders of a folder, all or those named."""
+    present = sorted(path.parent for path in folder.glob("*/qrels.tsv"))
+    chosen = [path for path in present if not names or path.name in names]
+    if unknown := set(names) - {path.name for path in present}:
+        known = ", ".join(path.name for path in present)
+        raise click.ClickException(f"No set {', '.join(sorted(unknown))} in {folder}; has: {known}")
+    if not chosen:
+        raise click.ClickException(
+            f"{folder} holds no evaluation set: give a folder of folders, each with queries.jsonl, "
+            "qrels.tsv, and corpus.jsonl or corpus.ref."
+        )
+    return [_read_set(path) for path in chosen]
+
+
+def _read_set(folder: Path) -> EvaluationSet:
+    lines = read_items(folder / "queries.jsonl")
+    queries = (Query(str(q["_id"]), q["text"], q.get("meta") or {}) for q in lines)
+    gold = read_gold((folder / "qrels.tsv").read_text("utf-8").splitlines())
+    return EvaluationSet(folder.name, _corpus(folder), tuple(queries), gold)
+
+
+def _corpus(folder: Path) -> Path:
+    reference = folder / "corpus.ref"
+    if reference.exists():
+        return (folder / reference.read_text("utf-8").strip()).resolve()
+    return (folder / "corpus.jsonl").resolve()
+
+
+def read_gold(lines: Iterable[str]) -> dict[str, dict[str, float]]:
+    """Grades from lines of query, record and grade, parted by tabs; a header is passed over."""
+    gold: dict[str, dict[str, float]] = {}
+    for query, record, grade in _judgements(lines):
+        if grade > 0:
+            gold.setdefault(query, {})[record] = grade
+    return gold
+
+
+def _judgements(lines: Iterable[str]) -> Iterator[tuple[str, str, float]]:
+    for line in lines:
+        cells = line.split("\t")
+        try:
+            yield cells[0], cells[1], float(cells[2])
+        except (IndexError, ValueError):
+            continue
+
+
+def compress_dates(items: Sequence[Item], days: float, now: float | None = None) -> list[Item]:
+    """Scale every age so that the newest record is now and half are younger than `days`."""
+    newest = max(item["created_at_epoch"] for item in items)
+    ages = [newest - item["created_at_epoch"] for item in items]
+    scale = days * DAY_MS / (statistics.median(ages) or 1)
+    now = time.time() * 1000 if now is None else now
+    return [
+        {**item, "created_at_epoch": int(now - age * scale)}
+        for item, age in zip(items, ages, strict=True)
+    ]
+
+
+def read_floors(path: Path | None) -> dict[str, dict[str, float]]:
+    """For each row of the table, by name, the least that each metric must reach."""
+    if path is None:
+        return {}
+    try:
+        return {name: dict(floor) for name, floor in json.loads(path.read_text("utf-8")).items()}
+    except (OSError, ValueError, AttributeError, TypeError) as error:
+        raise click.ClickException(
+            f'{path} holds no floors ({error}); write {{"set name": {{"recall@10": 0.7}}}}.'
+        ) from error

@@ -1,0 +1,60 @@
+"""One client on one keep-alive connection, as thin as the standard library allows."""
+
+import http.client
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote_from_bytes
+
+NO_ANSWER = 0
+"""Status of a request that the worker did not answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back, and after how many seconds."""
+
+    status: int
+    body: bytes
+    seconds: float
+
+    @property
+    def json(self) -> Any:
+        """The body as JSON."""
+        return json.loads(self.body)
+
+
+def url(path: str, parameters: Mapping[str, object]) -> str:
+    """A path with its query string; lone surrogates and bytes are escaped as they are."""
+    pairs = (f"{name}={_escaped(value)}" for name, value in parameters.items())
+    return f"{path}?{'&'.join(pairs)}" if parameters else path
+
+
+def _escaped(value: object) -> str:
+    text = value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
+    return quote_from_bytes(text, safe="")
+
+
+class Client:
+    """Asks one request after the other."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._connection = http.client.HTTPConnection(host, port, timeout=120)
+
+    def get(self, url: str, accept: str = "application/json") -> Answer:
+        """The answer to one request; a broken connection is an answer without a status."""
+        started = time.perf_counter()
+        try:
+            self._connection.request("GET", url, headers={"Accept": accept})
+            response = self._connection.getresponse()
+            status, body = response.status, response.read()
+        except (http.client.HTTPException, OSError) as error:
+            self._connection.close()
+            status, body = NO_ANSWER, repr(error).encode()
+        return Answer(status, body, time.perf_counter() - started)
+
+    def close(self) -> None:
+        """Hang up."""
+        self._connection.close()

@@ -1,0 +1,119 @@
+"""What answers cost an agent, and that a budget is never exceeded."""
+
+import random
+import statistics
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks.corpus import sample_items
+from benchmarks.hostile import SCRIPTS
+from benchmarks.http_client import Client, url
+from benchmarks.loading import load
+from benchmarks.metrics import percentile
+from benchmarks.questions import Questions
+from benchmarks.tables import report
+from benchmarks.worker import running_worker, temporary_home
+from memsvc.page import to_json
+from memsvc.parameters import SMALLEST_BUDGET
+from memsvc.tokens import ESTIMATOR, count_tokens
+
+SAMPLE = 5000
+ROW_QUERIES = 300
+TARGET = 40
+"""The most tokens that a row of an index may cost as text, at the median."""
+
+FORMATS = tuple((form, kind) for form in ("index", "full") for kind in ("json", "text"))
+ROUTES = ("/api/search", "/api/search/observations", "/api/timeline/by-query")
+BUDGETED = ROUTES[:2]
+
+
+def measure_tokens(corpus: Path, *, count: int, as_json: bool) -> int:
+    """Measure rows and budgets; the exit code says whether every budget was kept."""
+    chance = random.Random(1)
+    with temporary_home() as home:
+        print(f"importing {corpus.name}", file=sys.stderr)
+        stored = load(corpus, home).stored
+        ask = Questions(sample_items(corpus, SAMPLE, chance), stored, chance)
+        with running_worker(home) as worker, worker.client() as client:
+            sections, failures = _measure(client, ask, chance, count)
+    return report(sections, failures, as_json=as_json)
+
+
+def _measure(
+    client: Client, ask: Questions, chance: random.Random, count: int
+) -> tuple[dict[str, Any], list[str]]:
+    text, data = _row_costs(client, ask)
+    failures = []
+    if text and statistics.median(text) > TARGET:
+        failures.append(f"a row of text costs {statistics.median(text)} tokens, at most {TARGET}")
+    tried, wrong = _try_budgets(client, ask, chance, count)
+    sections = {
+        f"tokens of an index row ({ESTIMATOR})": [_costs("text", text), _costs("JSON", data)],
+        "budgets": {"requests": tried, "exceeded or misstated": len(wrong)},
+    }
+    return sections, failures + wrong
+
+
+def _costs(name: str, tokens: list[int]) -> dict[str, Any]:
+    median = statistics.median(tokens) if tokens else None
+    return {"format": name, "rows": len(tokens), "median": median, "p90": percentile(tokens, 0.9)}
+
+
+def _row_costs(client: Client, ask: Questions) -> tuple[list[int], list[int]]:
+    """What each row of many index answers costs, as text and as JSON."""
+    print("counting the tokens of rows", file=sys.stderr)
+    text: list[int] = []
+    data: list[int] = []
+    for _ in range(ROW_QUERIES):
+        asked = url(ROUTES[1], {"query": ask.words()})
+        lines = client.get(asked, "text/markdown").body.decode("utf-8").splitlines(keepends=True)
+        text += [count_tokens(line) for line in lines if line.startswith("| ")]
+        data += [count_tokens(to_json(row)) for row in client.get(asked).json["results"]]
+    return text, data
+
+
+def _try_budgets(
+    client: Client, ask: Questions, chance: random.Random, count: int
+) -> tuple[int, list[str]]:
+    """Random queries with every budget in every format: how many, and which cost more."""
+    wrong: list[str] = []
+    requests = 0
+    for done in range(count):
+        if done % 100 == 0:
+            print(f"budgets: {done:,} queries of {count:,}", file=sys.stderr)
+        for asked, budget in _budgeted(_random_query(ask, chance), chance):
+            requests += 1
+            wrong += _overdrawn(client, asked, budget)
+    return requests, wrong
+
+
+def _random_query(ask: Questions, chance: random.Random) -> str:
+    """Words, a question, foreign scripts, or a long text."""
+    long = " ".join(ask.question() for _ in range(50))
+    script = f"{chance.choice(SCRIPTS)} {ask.words()}"
+    return chance.choice([ask.words(), ask.words(), ask.question(), script, long])
+
+
+def _budgeted(query: str, chance: random.Random) -> Iterator[tuple[str, int]]:
+    """Requests for one query: each format with the smallest, a small and a large budget."""
+    budgets = (SMALLEST_BUDGET, chance.randint(SMALLEST_BUDGET, 600), chance.randint(600, 6000))
+    for form, render in FORMATS:
+        for budget in budgets:
+            fixed = {"query": query, "format": form, "render": render, "max_tokens": budget}
+            yield url(chance.choice(BUDGETED), {**fixed, "limit": chance.randint(1, 100)}), budget
+
+
+def _overdrawn(client: Client, asked: str, budget: int) -> list[str]:
+    """The sentence that says how an answer broke its budget or misstated its own cost."""
+    answer = client.get(asked)
+    body = answer.body.decode("utf-8")
+    cost = count_tokens(body)
+    if answer.status != 200:
+        return [f"status {answer.status}: {asked[:200]}"]
+    if cost > budget:
+        return [f"{cost} tokens, {budget} allowed: {asked[:200]}"]
+    if "render=json" in asked and answer.json["tokens"]["this"] != cost:
+        return [f"costs {cost}, says {answer.json['tokens']['this']}: {asked[:200]}"]
+    return []

@@ -1,0 +1,96 @@
+"""A real worker in its own process, over a store of its own; stopped and removed afterwards."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import click
+
+from benchmarks.http_client import Client
+
+PATIENCE = 60.0
+"""Seconds that a worker may take to listen, and to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """A running worker: its process id, where it listens, and when it was started."""
+
+    pid: int
+    host: str
+    port: int
+    started: float
+
+    @contextlib.contextmanager
+    def client(self) -> Iterator[Client]:
+        """A keep-alive connection to this worker."""
+        client = Client(self.host, self.port)
+        try:
+            yield client
+        finally:
+            client.close()
+
+
+@contextlib.contextmanager
+def temporary_home() -> Iterator[Path]:
+    """An empty folder for a store."""
+    with TemporaryDirectory(prefix="memsvc-benchmark-") as folder:
+        yield Path(folder)
+
+
+def start_command(home: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    """Start a memsvc command on the store in `home`; what it prints goes to files there."""
+    home.mkdir(parents=True, exist_ok=True)
+    environment = {"MEMSVC_HOME": str(home), "MEMSVC_HOST": "127.0.0.1", "MEMSVC_PORT": "0"}
+    with (home / "stdout").open("wb") as output, (home / "stderr").open("wb") as errors:
+        return subprocess.Popen(
+            [sys.executable, "-m", "memsvc", *arguments],
+            env=os.environ | environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=errors,
+        )
+
+
+@contextlib.contextmanager
+def running_worker(home: Path) -> Iterator[Worker]:
+    """A worker over the store in `home`."""
+    started = time.perf_counter()
+    process = start_command(home, "serve")
+    try:
+        host, port = _address(home, process)
+        yield Worker(process.pid, host, port, started)
+    finally:
+        stop(process)
+
+
+def _address(home: Path, process: subprocess.Popen[bytes]) -> tuple[str, int]:
+    deadline = time.monotonic() + PATIENCE
+    while process.poll() is None and time.monotonic() < deadline:
+        with contextlib.suppress(OSError, ValueError, KeyError):
+            told = json.loads((home / "worker.json").read_text("utf-8"))
+            return str(told["host"]), int(told["port"])
+        time.sleep(0.002)
+    raise click.ClickException(f"The worker did not start. It said:\n{last_words(home)}")
+
+
+def last_words(home: Path) -> str:
+    """The end of what a command printed on its standard error."""
+    return (home / "stderr").read_text("utf-8", "replace")[-2000:]
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """End a process that was started here."""
+    process.terminate()
+    try:
+        process.wait(PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

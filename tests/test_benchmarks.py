@@ -1,0 +1,203 @@
+"""The measurements themselves: metrics against values worked out by hand, and one run of each."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from benchmarks.__main__ import benchmarks
+from benchmarks.corpus import FILTER, title_words
+from benchmarks.evaluation import DAY_MS, compress_dates, read_gold
+from benchmarks.hostile import KNOWN, hostile_queries
+from benchmarks.http_client import url
+from benchmarks.metrics import average, percentile, score
+from benchmarks.tables import table
+
+TITLES = ("Fixed the login redirect", "Cache warms slowly", "Retry uploads in src/upload.py")
+
+
+def _item(number: int) -> dict[str, Any]:
+    return {
+        "id": f"r{number}",
+        "type": "bugfix",
+        "title": f"{TITLES[number % 3]} number{number}",
+        "narrative": "it was slow because the cache was cold and the user had to wait",
+        "concepts": ["gotcha"],
+        "files_modified": ["src/upload.py"],
+        "project": "shop",
+        "session_id": f"s{number // 5}",
+        "created_at_epoch": 1_700_000_000_000 + number * DAY_MS,
+    }
+
+
+def _write(path: Path, rows: list[dict[str, Any]]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    """Thirty records."""
+    _write(tmp_path / "corpus.jsonl", [_item(number) for number in range(30)])
+    return tmp_path / "corpus.jsonl"
+
+
+@pytest.fixture
+def sets(tmp_path: Path, corpus: Path) -> Path:
+    """Two evaluation sets over one corpus."""
+    for name, style in (("first", "keywords"), ("second", "paraphrase")):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "corpus.ref").write_text("../corpus.jsonl", "utf-8")
+        meta = {"project": "shop", "style": style}
+        queries = [{"_id": f"q{n}", "text": f"number{n}", "meta": meta} for n in (1, 2)]
+        _write(folder / "queries.jsonl", queries)
+        (folder / "qrels.tsv").write_text("query\trecord\tscore\nq1\tr1\t2\nq2\tr2\t1\n", "utf-8")
+    return tmp_path
+
+
+def _run(*arguments: object) -> tuple[int, dict[str, Any]]:
+    result = CliRunner().invoke(benchmarks, [*map(str, arguments), "--json"])
+    assert result.stdout, result.output
+    return result.exit_code, json.loads(result.stdout)
+
+
+def test_metrics_are_those_worked_out_by_hand() -> None:
+    """Grades 2 at place 1 and 1 at place 3; one relevant record is not found."""
+    scores = score(["a", "x", "b", "a"], {"a": 2, "b": 1, "c": 1})
+    ideal = 2 + 1 / math.log2(3) + 1 / 2
+    assert scores == {
+        "recall@10": pytest.approx(2 / 3),
+        "mrr@10": 1.0,
+        "ndcg@10": pytest.approx((2 + 1 / 2) / ideal),
+        "hit@1": 1.0,
+        "empty": 0.0,
+    }
+
+
+def test_metrics_look_no_further_than_ten() -> None:
+    """A relevant record at place 11 counts for nothing."""
+    scores = score([*map(str, range(10)), "a"], {"a": 1})
+    assert scores == {"recall@10": 0, "mrr@10": 0, "ndcg@10": 0, "hit@1": 0, "empty": 0}
+
+
+def test_metrics_of_second_place_and_of_nothing() -> None:
+    """The reciprocal of the place; an empty ranking is counted as such."""
+    second, nothing = score(["x", "a"], {"a": 1}), score([], {"a": 1})
+    assert second["mrr@10"] == 0.5
+    assert second["ndcg@10"] == pytest.approx(1 / math.log2(3))
+    assert nothing["empty"] == 1
+    assert average([second, nothing])["recall@10"] == 0.5
+
+
+def test_percentiles_are_values_that_occur() -> None:
+    """The median of four is the third; the 95th percentile of ten the last."""
+    assert percentile([4, 1, 3, 2], 0.5) == 3
+    assert percentile(range(10), 0.95) == 9
+
+
+def test_compressed_dates_keep_their_order_and_half_lie_inside() -> None:
+    """The newest becomes now, the median age 90 days."""
+    items = [{"created_at_epoch": moment} for moment in (5_000, 1_000, 3_000)]
+    now = 1_000 * DAY_MS
+    ages = [(now - item["created_at_epoch"]) / DAY_MS for item in compress_dates(items, 90, now)]
+    assert ages == pytest.approx([0, 180, 90])
+
+
+def test_gold_passes_over_headers_and_grade_zero() -> None:
+    """Only relevant records count."""
+    assert read_gold(["q\td\tscore", "q1\ta\t1", "q1\tb\t0", "q2\tc\t2"]) == {
+        "q1": {"a": 1.0},
+        "q2": {"c": 2.0},
+    }
+
+
+def test_hostile_queries_repeat_for_a_seed_and_hold_the_known_ones() -> None:
+    """The same seed gives the same queries; known ones come first."""
+    queries = list(hostile_queries(KNOWN + 50, 7))
+    assert queries == list(hostile_queries(KNOWN + 50, 7))
+    assert len(queries) == KNOWN + 50
+    assert {b"\0", b"NEAR(", b'"', b"\xff\xfe", b"\xed\xa0\x80", b"-("} <= set(queries)
+
+
+def test_urls_escape_surrogates_and_bytes() -> None:
+    """What no text may hold still reaches the worker."""
+    assert url("/a", {"query": "\ud800 &"}) == "/a?query=%ED%A0%80%20%26"
+    assert url("/a", {"query": b"\xff\0"}) == "/a?query=%FF%00"
+
+
+def test_title_words_are_those_a_query_takes_as_words() -> None:
+    """Punctuation around a word is no part of it; filters are left out."""
+    words = title_words({"title": "[PATCH] fix (os/x) -- don't type:bugfix 修复"})
+    assert words == ["PATCH", "fix", "os/x", "don't", "修复"]
+    assert FILTER.match("Title:x")
+
+
+def test_tables_align() -> None:
+    """The first column to the left, numbers to the right, gaps as a dash."""
+    rows = [{"route": "a", "ms": 1.5}, {"route": "long", "ms": 1234.0, "errors": 2}]
+    assert table(rows).splitlines() == [
+        "route        ms  errors",
+        "a          1.50       -",
+        "long   1,234.00       2",
+    ]
+
+
+def test_quality_finds_what_the_sets_ask_for(sets: Path) -> None:
+    """Unique words find their records, on every row."""
+    code, body = _run("quality", sets, "--project-filter")
+    rows = {row["set"]: row for row in body["quality"]}
+    assert code == 0
+    assert {"first", "first project=", "first style=keywords", "second"} <= rows.keys()
+    assert all(row["ndcg@10"] == 1 for row in rows.values())
+
+
+def test_quality_fails_below_a_floor(sets: Path) -> None:
+    """A floor that cannot be reached is reported by name, with the exit code."""
+    floors = sets / "floors.json"
+    floors.write_text('{"first": {"recall@10": 1.1}}', "utf-8")
+    code, body = _run("quality", sets, "--set", "first", "--floors", floors)
+    assert code == 1
+    assert body["failures"] == ["first: recall@10 is 1.000, its floor 1.100"]
+
+
+def test_quality_compares_the_bound_with_none(sets: Path) -> None:
+    """Compressed dates give a row for each bound, and their difference."""
+    _, body = _run("quality", sets, "--set", "first", "--compressed")
+    rows = next(value for name, value in body.items() if name.startswith("quality"))
+    assert [row["set"] for row in rows][::2] == ["first", "first days=all"]
+    assert rows[0]["ndcg@10 - days=all"] == "+0.000"
+
+
+def test_an_unknown_set_is_named(sets: Path) -> None:
+    """The error says what there is."""
+    result = CliRunner().invoke(benchmarks, ["quality", str(sets), "--set", "third"])
+    assert result.exit_code == 1
+    assert "third" in result.output
+    assert "first, second" in result.output
+
+
+def test_speed_measures_every_route(corpus: Path) -> None:
+    """All ten routes answer, alone and together."""
+    code, body = _run("speed", corpus, "--seconds", "0.02", "--clients", "2")
+    assert code == 0, body["failures"]
+    assert body["import"]["records"] == 30
+    assert {row["route"].split()[0] for row in body["one client"]} > set(map(str, range(1, 11)))
+    assert body["many clients"][0]["requests"] > 0
+
+
+def test_hostile_reports_statuses_and_words(corpus: Path) -> None:
+    """A few hostile queries on three routes, and each word finds its record."""
+    code, body = _run("hostile", corpus, "--count", "40", "--words", "20")
+    assert code == 0, body["failures"]
+    assert [row["requests"] for row in body["hostile queries"]] == [40, 40, 40]
+    assert body["single words of titles"] == {"asked": 20, "misses": 0}
+
+
+def test_tokens_keeps_budgets(corpus: Path) -> None:
+    """Rows are counted, and no budget is exceeded."""
+    code, body = _run("tokens", corpus, "--count", "3")
+    assert code == 0, body["failures"]
+    assert body["budgets"] == {"requests": 36, "exceeded or misstated": 0}

@@ -1,0 +1,202 @@
+"""Pages of any size hold every match exactly once, in one order, and the total tells how many."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from samples import DAY, HOUR, NOW, numbered, services_over
+
+from memsvc.model import Observation, Prompt, Record, Summary
+from memsvc.store.sqlite import open_store
+from memsvc.web import create_app
+
+SOME = settings(deadline=None, max_examples=25, derandomize=True)
+MANY = 150
+
+
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
+    """More matches than are ranked as candidates, of every kind, old and new, many at one moment."""
+    opened = open_store(tmp_path_factory.mktemp("crowd") / "memsvc.db")
+    opened.write(numbered(_crowd()))
+    yield create_app(services_over(opened)).test_client()
+    opened.close()
+
+
+def _crowd() -> Iterator[Record]:
+    for number in range(MANY):
+        words = f"payment {'retry ' * (number % 4)}{'ledger' if number % 3 else 'cache'} {number}"
+        place: dict[str, Any] = {
+            "project": ("shop", "api")[number % 2],
+            "session_id": f"work-{number % 5}",
+            "created_at_epoch": NOW - number % 60 * 3 * DAY - number % 7 * HOUR,
+        }
+        kind_of_work, path = ("bugfix", "decision", "change")[number % 3], f"src/{number % 9}/main.py"
+        yield Observation(title=words, type=kind_of_work, files_read=(path,), **place)
+        if number % 5:
+            yield Prompt(prompt_text=f"why {words}", **place)
+        if number % 3:
+            yield Summary(request=words, notes="parser " * (number % 5), **place)
+
+
+def _pages(client: FlaskClient, path: str, given: dict[str, Any]) -> Iterator[Any]:
+    """Every page, from the first to the one without a next."""
+    offset: int | None = 0
+    while offset is not None:
+        response = client.get(path, query_string={**given, "offset": offset})
+        assert response.status_code == 200
+        page = response.get_json()
+        assert page["next_offset"] is None or page["next_offset"] > offset
+        yield page
+        offset = page["next_offset"]
+
+
+def _rows(page: Any) -> list[Any]:
+    results = page["results"]
+    return results if isinstance(results, list) else [row for rows in results.values() for row in rows]
+
+
+QUERIES = st.sampled_from(
+    [
+        "payment",
+        "retry",
+        "payment retry",
+        "ledger -retry",
+        '"payment retry"',
+        "pay*",
+        "parser ledger",
+        "title:cache payment",
+        "-ledger",
+        "type:bugfix",
+        "project:api retry",
+        "nothing",
+    ]
+)
+OPTIONS = st.fixed_dictionaries(
+    {"query": QUERIES, "limit": st.sampled_from([17, 50, 99, 100])},
+    optional={
+        "orderBy": st.sampled_from(["relevance", "date_desc", "date_asc"]),
+        "project": st.sampled_from(["shop", "shop,api"]),
+        "days": st.sampled_from(["all", "30", "90"]),
+        "dateStart": st.just("120d"),
+    },
+)
+REQUESTS = st.one_of(
+    st.tuples(
+        st.just("/api/search"),
+        st.builds(
+            lambda options, kinds: {**options, "kinds": ",".join(kinds)},
+            OPTIONS,
+            st.sets(st.sampled_from(["observation", "session", "prompt"]), min_size=1).map(sorted),
+        ),
+    ),
+    st.tuples(
+        st.sampled_from(
+            ["/api/search/observations", "/api/search/sessions", "/api/search/prompts"]
+        ),
+        OPTIONS,
+    ),
+    st.tuples(
+        st.just("/api/search/by-type"), OPTIONS.map(lambda o: {**o, "type": "bugfix,decision"})
+    ),
+    st.tuples(st.just("/api/search/by-file"), OPTIONS.map(lambda o: {**o, "filePath": "src/4"})),
+)
+
+
+@SOME
+@given(request=REQUESTS)
+def test_pages_never_repeat_or_skip_and_the_total_is_what_they_hold(
+    crowd: FlaskClient, request: tuple[str, dict[str, Any]]
+) -> None:
+    path, given_ = request
+    pages = list(_pages(crowd, path, given_))
+    refs = [row["ref"] for page in pages for row in _rows(page)]
+    assert len(refs) == len(set(refs))
+    assert {page["total"] for page in pages} == {len(refs)}
+    assert [page["count"] for page in pages[:-1]] == [given_["limit"]] * (len(pages) - 1)
+
+
+@SOME
+@given(given_=OPTIONS, small=st.integers(1, 30))
+def test_pages_of_any_size_give_one_order(
+    crowd: FlaskClient, given_: dict[str, Any], small: int
+) -> None:
+    whole = [row["ref"] for page in _pages(crowd, "/api/search", given_) for row in _rows(page)]
+    offset = len(whole) // 2
+    page = crowd.get(
+        "/api/search", query_string={**given_, "limit": small, "offset": offset}
+    ).get_json()
+    assert [row["ref"] for row in page["results"]] == whole[offset : offset + small]
+
+
+@SOME
+@given(given_=OPTIONS)
+def test_scores_lie_between_0_and_1_and_never_rise(
+    crowd: FlaskClient, given_: dict[str, Any]
+) -> None:
+    given_ = {**given_, "orderBy": "relevance"}
+    rows = [row for page in _pages(crowd, "/api/search", given_) for row in _rows(page)]
+    scores = [row.get("score", 0.0) for row in rows]
+    assert all(0 <= score <= 1 for score in scores)
+    assert scores == sorted(scores, reverse=True)
+
+
+@pytest.mark.parametrize(("order", "falling"), [("date_desc", True), ("date_asc", False)])
+@pytest.mark.parametrize("query", [{}, {"query": "payment"}])
+def test_date_orders_follow_time_over_all_kinds(
+    crowd: FlaskClient, order: str, falling: bool, query: dict[str, str]
+) -> None:
+    given_ = {"orderBy": order, "limit": 100, "project": "shop", **query}
+    rows = [row for page in _pages(crowd, "/api/search", given_) for row in _rows(page)]
+    moments = [(row["created_at_epoch"], row["id"]) for row in rows]
+    assert moments == sorted(moments, reverse=falling)
+    assert {row["kind"] for row in rows} == {"observation", "session", "prompt"}
+
+
+def test_with_and_without_a_query_ties_fall_in_the_same_order(crowd: FlaskClient) -> None:
+    given_ = {"orderBy": "date_desc", "limit": 100}
+    listed = [r["ref"] for p in _pages(crowd, "/api/search", {**given_, "dateStart": "400d"}) for r in _rows(p)]
+    matched = [r["ref"] for p in _pages(crowd, "/api/search", {**given_, "query": "payment"}) for r in _rows(p)]
+    assert listed == matched
+
+
+def test_no_query_lists_the_newest_first_and_a_query_ranks(crowd: FlaskClient) -> None:
+    listed = crowd.get("/api/search/by-type?type=bugfix&limit=100").get_json()["results"]
+    assert [row["created_at_epoch"] for row in listed] == sorted(
+        (row["created_at_epoch"] for row in listed), reverse=True
+    )
+    ranked = crowd.get("/api/search/by-type?type=bugfix&limit=5&query=retry").get_json()
+    assert ranked["strategy"] == "fulltext"
+
+
+def test_a_page_behind_the_last_is_empty(crowd: FlaskClient) -> None:
+    page = crowd.get("/api/search?query=payment&offset=100000").get_json()
+    assert (page["count"], page["next_offset"], page["results"]) == (0, None, [])
+    assert page["total"] > 0
+
+
+def test_older_matches_follow_and_are_marked_and_counted(crowd: FlaskClient) -> None:
+    pages = list(_pages(crowd, "/api/search/observations", {"query": "ledger", "limit": 100}))
+    rows = [row for page in pages for row in _rows(page)]
+    older = [row for row in rows if row.get("older")]
+    assert all(row["created_at_epoch"] < NOW - 90 * DAY for row in older)
+    assert {page["window"]["older_matches"] for page in pages} == {len(older)}
+    assert pages[0]["window"]["days"] == 90
+
+
+@pytest.mark.parametrize("bound", [{"days": 30}, {"dateStart": "30d"}])
+def test_an_explicit_bound_is_hard(crowd: FlaskClient, bound: dict[str, Any]) -> None:
+    pages = _pages(crowd, "/api/search", {"query": "payment", "limit": 100, **bound})
+    rows = [row for page in pages for row in _rows(page)]
+    assert rows
+    assert all(row["created_at_epoch"] >= NOW - 30 * DAY for row in rows)
+    assert not any("older" in row for row in rows)
+
+
+def test_all_days_rank_without_a_bound(crowd: FlaskClient) -> None:
+    page = crowd.get("/api/search/observations?query=ledger&days=all").get_json()
+    assert page["window"] == {"days": "all", "older_matches": 0}
+    assert not any("older" in row for row in page["results"])

@@ -1,0 +1,116 @@
+"""What the search column and the filter tokens hold."""
+
+import itertools
+import sqlite3
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memsvc import words
+from memsvc.words import parts, tag, typing_distance
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("getUserById", "get user by id"),
+        ("HTTPServer", "http server"),
+        ("parseHTTPRequest", "parse http request"),
+        ("SessionStoreV2", "session store v 2"),
+        ("v5.4.0", "v 5 4 0"),
+        ("TS2345", "ts 2345"),
+        ("修复登录", "修复 复登 登录"),
+        ("Redis连接池", "redis 连接 接池"),
+        ("파일명", "파일 일명"),
+    ],
+)
+def test_parts_of_one_word_stand_in_their_order(text: str, expected: str) -> None:
+    assert expected in parts(text).split("\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("SessionStoreV2", "sessionstore"),
+        ("worker-service.ts", "workerservice"),
+        ("MAX_RETRY_COUNT", "maxretry"),
+        ("C++ build", "cplusplus"),
+        ("in C#.", "csharp"),
+        (".NET 8", "dotnet"),
+        ("read .env", "dotenv"),
+        ("🎉", "emoji1f3890"),
+        ("库", "库"),
+    ],
+)
+def test_what_the_tokenizer_loses_becomes_a_word(text: str, expected: str) -> None:
+    assert expected in parts(text).split()
+
+
+@pytest.mark.parametrize("text", ["plain words only", "issue#12", "end. Start", "1+1", "", "5.4"])
+def test_words_that_the_tokenizer_finds_are_not_repeated(text: str) -> None:
+    assert parts(text) == ""
+
+
+def test_repeated_identifiers_come_once() -> None:
+    assert parts("getUser getUser getUser") == parts("getUser")
+
+
+def test_composed_and_decomposed_accents_have_the_same_parts() -> None:
+    assert parts("caf\u00e9Bar") == parts("cafe\u0301Bar")
+
+
+@given(st.text())
+def test_any_text_has_lower_case_parts(text: str) -> None:
+    assert parts(text) == parts(text).lower()
+
+
+def test_tags_can_be_read() -> None:
+    assert tag("type", "bugfix") == "typezbugfix0"
+
+
+def test_tags_ignore_case() -> None:
+    assert tag("concept", "How-It-Works") == tag("concept", "how-it-works")
+
+
+@given(st.text(), st.text())
+def test_different_values_have_different_tags(one: str, other: str) -> None:
+    same = words._composed(one).casefold() == words._composed(other).casefold()
+    assert (tag("type", one) == tag("type", other)) == same
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=50))
+def test_a_tag_is_one_token_that_the_stemmer_leaves_alone(value: str) -> None:
+    with sqlite3.connect(":memory:") as memory:
+        memory.execute("CREATE VIRTUAL TABLE t USING fts5(x, tokenize='porter unicode61')")
+        memory.execute("CREATE VIRTUAL TABLE v USING fts5vocab(t, row)")
+        memory.execute("INSERT INTO t VALUES (?)", (tag("project", value),))
+        assert memory.execute("SELECT term FROM v").fetchall() == [(tag("project", value),)]
+    memory.close()
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "expected"),
+    [
+        ("commit", "comit", 1),
+        ("kernel", "kernal", 1),
+        ("git", "gti", 1),
+        ("a", "", 1),
+        ("x", "x", 0),
+    ],
+)
+def test_typing_distance_counts_slips_of_the_hand(left: str, right: str, expected: int) -> None:
+    assert typing_distance(left, right) == expected
+
+
+@given(st.text("abc", max_size=6), st.text("abc", max_size=6))
+def test_typing_distance_is_symmetric_and_bounded(left: str, right: str) -> None:
+    distance = typing_distance(left, right)
+    assert distance == typing_distance(right, left)
+    assert distance <= max(len(left), len(right))
+    assert (distance == 0) == (left == right)
+
+
+def test_stop_words_are_single_lower_case_tokens() -> None:
+    assert all(words.tokens(word) == [word] for word in words.STOP_WORDS)
+    assert all(a != b for a, b in itertools.pairwise(sorted(words.STOP_WORDS)))
