@@ -12,7 +12,7 @@ from marshmallow import fields, validate
 from memsvc import __version__
 from memsvc.errors import KINDS as ERRORS
 from memsvc.errors import BadRequest
-from memsvc.model import Kind
+from memsvc.model import Filter, Kind
 from memsvc.operations import OPERATIONS, Operation, find_operation
 from memsvc.parameters import CommaList, Date, Days
 from memsvc.record_schemas import record_schema
@@ -26,13 +26,14 @@ def build_help(services: Services, given: Mapping[str, Any], base: str) -> dict[
     operations = list(OPERATIONS)
     if name := given.get("operation"):
         operations = [_named(name)]
+    newest = newest_refs(services)
     return {
         "service": "memsvc",
         "version": __version__,
         "base": base,
         "estimator": ESTIMATOR,
         "text": "Accept: text/markdown, or render=text, gives any answer as lean text",
-        "operations": [describe(operation, base) for operation in operations],
+        "operations": [describe(operation, base, newest) for operation in operations],
         **({} if given.get("operation") else {"vocabulary": vocabulary(services)}),
     }
 
@@ -48,7 +49,16 @@ def _named(name: str) -> Operation:
     raise BadRequest(f"operation {message}", {"operation": [message]})
 
 
-def describe(operation: Operation, base: str) -> dict[str, Any]:
+def newest_refs(services: Services) -> dict[str, str]:
+    """The newest record of each kind: examples that read one name one that is there."""
+    found = {
+        kind: services.store.page([kind], Filter(), newest_first=True, limit=1, offset=0)
+        for kind in Kind
+    }
+    return {str(kind): str(hits[0].ref) for kind, hits in found.items() if hits}
+
+
+def describe(operation: Operation, base: str, newest: Mapping[str, str]) -> dict[str, Any]:
     """One operation in words and examples."""
     return {
         "name": operation.name,
@@ -60,23 +70,31 @@ def describe(operation: Operation, base: str) -> dict[str, Any]:
         "parameters": [
             describe_parameter(name, field) for name, field in operation.schema.fields.items()
         ],
-        **_example(operation, base),
+        **_example(operation, base, newest),
         "cost": operation.cost,
         "errors": list(operation.errors),
     }
 
 
-def _example(operation: Operation, base: str) -> dict[str, str]:
-    if operation.method != "GET":
+def _example(operation: Operation, base: str, newest: Mapping[str, str]) -> dict[str, str]:
+    url = f"'{base}{example_path(operation, newest)}'"
+    if operation.method == "DELETE":  # nothing to be tried out
         return {}
-    return {"example": f"curl -s '{base}{example_path(operation)}'"}
+    if operation.sample:
+        header = "-H 'Content-Type: application/json'"
+        return {"example": f"curl -s {header} -d '{operation.sample}' {url}"}
+    return {"example": f"curl -s {url}"}
 
 
-def example_path(operation: Operation) -> str:
-    """The path and query of a request that runs as it stands."""
+def example_path(operation: Operation, newest: Mapping[str, str] | None = None) -> str:
+    """The path and query of a request that runs as it stands; ids name the newest records."""
     path, query = operation.path, dict(operation.example)
+    if newest and "ids" in query:
+        query["ids"] = ",".join(newest.values())
     if "<id>" in path:
-        path = path.replace("<id>", query.pop("id"))
+        ref = (newest or {}).get(operation.name, "")
+        path = path.replace("<id>", ref.lstrip("SP") or query.get("id", "1"))
+        query.pop("id", None)
     return f"{path}?{urlencode(query, safe=',/')}" if query else path
 
 
@@ -100,7 +118,7 @@ def _range(field: fields.Field[Any]) -> dict[str, Any]:
         if isinstance(validator, validate.Range):
             return {"range": f"{validator.min}-{validator.max}"}
         if isinstance(validator, validate.OneOf):
-            return {"values": list(map(str, validator.choices))}
+            return {"allowed": list(map(str, validator.choices))}
     return {}
 
 
@@ -150,7 +168,7 @@ def _parameter_text(parameter: Mapping[str, Any]) -> str:
     if "default" in parameter:
         facts.append(f"default {default_text(parameter['default'])}")
     facts += [parameter["range"]] if "range" in parameter else []
-    facts += ["|".join(parameter["values"])] if "values" in parameter else []
+    facts += ["|".join(parameter["allowed"])] if "allowed" in parameter else []
     shape = ", ".join([parameter["type"], *facts])
     return f"- {parameter['name']} ({shape}): {parameter['meaning']}"
 
@@ -249,8 +267,8 @@ def _json_schema(field: fields.Field[Any]) -> dict[str, Any]:
     """JSON Schema of a parameter, as far as a schema can say it."""
     described = describe_parameter("", field)
     inner: dict[str, Any] = {"type": "integer" if described["type"] == "number" else "string"}
-    if "values" in described:
-        inner["enum"] = described["values"]
+    if "allowed" in described:
+        inner["enum"] = described["allowed"]
     if "range" in described:
         low, high = described["range"].split("-")
         inner |= {"minimum": int(low), "maximum": int(high)}

@@ -147,7 +147,7 @@ def _click_parameter(operation: Operation, name: str, field: fields.Field[Any]) 
         if name == "query":
             return WordsArgument([identifier], metavar=name.upper(), required=required, nargs=-1)
         return click.Argument([identifier], metavar=name, required=required, nargs=many)
-    values = "|".join(described.get("values", []))
+    values = "|".join(described.get("allowed", []))
     facts = [described["meaning"], described.get("range", ""), values]
     if "default" in described:
         facts.append(f"default {default_text(described['default'])}")

@@ -8,7 +8,7 @@ from typing import Any
 from marshmallow import Schema
 
 from memsvc import context, parameters, reading, timeline, writing
-from memsvc.model import Kind, Ref
+from memsvc.model import SHAPES, Kind, Ref
 from memsvc.page import Page
 from memsvc.search import run_search
 from memsvc.services import Services
@@ -28,7 +28,8 @@ class Operation:
 
     `example` holds parameters of a request that runs as printed; `argument` is the parameter that
     a command takes without a flag; `body` says what a request body holds: nothing, the parameters,
-    or records; `text_first` answers with text unless JSON is asked for.
+    or records; `sample` is a body that can be sent as it stands;
+    `text_first` answers with text unless JSON is asked for.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Operation:
     argument: str = ""
     aliases: tuple[str, ...] = ()
     body: str = ""
+    sample: str = ""
     text_first: bool = False
 
     @property
@@ -208,7 +210,7 @@ OPERATIONS: tuple[Operation, ...] = (
             **parameters.kinds(),
             **parameters.form(),
         },
-        {"anchor": "12", "depth_before": "2", "depth_after": "2"},
+        {"anchor": "2026-10-13", "depth_before": "2", "depth_after": "2"},
         errors=ONE_RECORD,
         argument="anchor",
         aliases=("/api/timeline/context",),
@@ -283,7 +285,7 @@ OPERATIONS: tuple[Operation, ...] = (
             **parameters.kinds(),
             **parameters.form(),
         },
-        {"anchor": "12", "depth_before": "2", "depth_after": "2"},
+        {"anchor": "2026-10-13", "depth_before": "2", "depth_after": "2"},
         errors=ONE_RECORD,
         argument="anchor",
     ),
@@ -321,6 +323,7 @@ OPERATIONS: tuple[Operation, ...] = (
         method="POST",
         errors=WRITING,
         body="parameters",
+        sample='{"ids":["1"]}',
     ),
     Operation(
         "session-start",
@@ -401,6 +404,7 @@ OPERATIONS: tuple[Operation, ...] = (
             _write(kind),
             method="POST",
             body="records",
+            sample=f'{{"{SHAPES[kind].title}":"Tried out memsvc"}}',
             cost="about 40 tokens a record",
             errors=WRITING,
         )
@@ -415,6 +419,7 @@ OPERATIONS: tuple[Operation, ...] = (
         _write(None),
         method="POST",
         body="records",
+        sample='{"observations":[{"title":"Tried out memsvc"}]}',
         cost="about 40 tokens a record",
         errors=WRITING,
     ),

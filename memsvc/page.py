@@ -120,8 +120,9 @@ def fit(page: Page, max_tokens: int | None, write: Callable[[Page], str]) -> str
 def _reductions(page: Page, max_tokens: int, write: Callable[[Page], str]) -> Iterator[Page]:
     """Ever smaller pages."""
     about = max_tokens // 2
+    echo = {name: _brief(value) for name, value in page.echo.items()}
     short = replace(page, echo=clip(page.echo, about), notes=clip(page.notes, about))
-    brief = replace(page, echo={name: _brief(value) for name, value in page.echo.items()}, notes={})
+    brief = replace(page, echo=echo, notes={}, asked=page.asked[:2])
     count = _most_rows(short, max_tokens, write)
     if count:
         yield _first(short, count)

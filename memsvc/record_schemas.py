@@ -172,17 +172,21 @@ def read_kind(body: Mapping[str, Any]) -> Kind:
 
 def _checked(record: Record, kind: Kind) -> Record:
     shape = SHAPES[kind]
-    if not any(getattr(record, name) for name in shape.texts):
+    if not any("".join(getattr(record, name)).strip() for name in shape.texts):
         message = f"nothing to remember; give {' or '.join(shape.texts)}"
         raise ValidationError({shape.title: [message]})
     return record
 
 
 def _identified(record: Record) -> Record:
-    """A record without an id of its own is known by what it says: written twice, it is one."""
+    """A record without an id of its own is known by what it says and, if given, when.
+
+    So written twice it is one, and "go on" said on two days is two.
+    """
     if record.source_id:
         return record
-    return dataclasses.replace(record, source_id=f"content-{content_hash(record):016x}")
+    when = f"-{record.created_at_epoch}" if record.created_at_epoch else ""
+    return dataclasses.replace(record, source_id=f"content-{content_hash(record):016x}{when}")
 
 
 def record_fields(kind: Kind) -> list[str]:

@@ -7,7 +7,7 @@ from marshmallow import ValidationError
 
 from memsvc.errors import BadRequest, NotFound
 from memsvc.model import SHAPES, Kind, Outcome, Record, Ref, WorkSession
-from memsvc.record_schemas import Moment, load_record, refusal
+from memsvc.record_schemas import Moment, clean_text, load_record, refusal
 from memsvc.services import Services
 
 SOURCE = "api"
@@ -21,8 +21,10 @@ BUNDLE = {
 }
 """The lists of a bundle and the kind each holds; `records` holds any, by their own `kind`."""
 
-
 LISTS = {*BUNDLE, "records", "work_sessions"}
+
+SESSION_IDS = ("session_id", "memory_session_id", "content_session_id")
+"""What clients call the id of a work session; of several ids the first counts."""
 
 
 def write_body(services: Services, body: Any, kind: Kind | None) -> dict[str, Any]:
@@ -58,10 +60,31 @@ def _items(body: Any, kind: Kind | None) -> Iterator[tuple[str, Any]]:
     if isinstance(body, list):
         yield from _listed("", body, kind)
     elif isinstance(body, Mapping) and (lists := LISTS & body.keys()) and "kind" not in body:
+        memory_ids = _memory_ids(body)
         for name in sorted(lists):
-            yield from _listed(name, body[name], BUNDLE.get(name))
+            for place, item in _listed(name, body[name], BUNDLE.get(name)):
+                yield place, _in_memory_session(item, memory_ids)
     else:
         yield "record", _with_kind(body, kind)
+
+
+def _memory_ids(body: Mapping[str, Any]) -> dict[str, str]:
+    """claude-mem knows a work session by two ids: content ids and the memory ids they stand for."""
+    sessions = body.get("sessions")
+    return {
+        str(item["content_session_id"]): str(item["memory_session_id"])
+        for item in (sessions if isinstance(sessions, list) else [])
+        if isinstance(item, Mapping)
+        and item.get("content_session_id")
+        and item.get("memory_session_id")
+    }
+
+
+def _in_memory_session(item: Any, memory_ids: Mapping[str, str]) -> Any:
+    if not isinstance(item, Mapping) or any(item.get(name) for name in SESSION_IDS[:2]):
+        return item
+    content_id = str(item.get("content_session_id"))
+    return {**item, "session_id": memory_ids[content_id]} if content_id in memory_ids else item
 
 
 def _listed(name: str, items: Any, kind: Kind | None) -> Iterator[tuple[str, Any]]:
@@ -75,34 +98,36 @@ def _listed(name: str, items: Any, kind: Kind | None) -> Iterator[tuple[str, Any
 def _with_kind(item: Any, kind: Kind | None) -> Any:
     if kind is None or not isinstance(item, Mapping) or _is_work_session(item):
         return item
-    if item.get("kind", kind) != kind:
+    if item.get("kind") not in (None, kind):
         return {**item, "kind": f"{item['kind']} (this route takes {kind})"}
     return {**item, "kind": kind}
 
 
 def _is_work_session(item: Any) -> bool:
     """Whether an item says when work began and nothing of what was done."""
-    texts = SHAPES[Kind.SESSION].texts
     return (
         isinstance(item, Mapping)
         and "started_at_epoch" in item
-        and not any(item.get(name) for name in texts)
+        and not any(item.get(name) for shape in SHAPES.values() for name in shape.texts)
     )
 
 
 def _work_session(item: Mapping[str, Any]) -> WorkSession:
-    ids = ("session_id", "memory_session_id", "content_session_id")
-    session_id = next((str(item[name]) for name in ids if item.get(name)), "")
+    session_id = next((_text(item, name) for name in SESSION_IDS if item.get(name)), "")
     if not session_id:
         raise ValidationError({"session_id": ["missing; it is required"]})
     moment = Moment(allow_none=True)
     return WorkSession(
         session_id=session_id,
-        project=str(item.get("project") or ""),
+        project=_text(item, "project"),
         started_at_epoch=moment.deserialize(item["started_at_epoch"]) or 0,
         completed_at_epoch=moment.deserialize(item.get("completed_at_epoch")),
-        status=str(item.get("status") or "active"),
+        status=_text(item, "status") or "active",
     )
+
+
+def _text(item: Mapping[str, Any], name: str) -> str:
+    return clean_text(str(item.get(name) or ""))
 
 
 def _all_refused(refused: list[dict[str, Any]]) -> BadRequest:

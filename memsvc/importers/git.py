@@ -141,9 +141,10 @@ def _explain(path: Path, said: bytes) -> SourceUnreadable:
 def _read_commits(path: Path, project: str, counter: Counter) -> Iterator[Item]:
     mark = secrets.token_hex(16)  # starts a commit; no file can happen to be called so
     form = "%x00".join((mark, *_FIELDS, ""))
-    arguments = ("log", "--reverse", "--date-order", "--no-merges", "--no-renames", "--name-only", "-z")
+    which = ("log", "--reverse", "--date-order", "--no-merges")
+    names = ("--name-only", "--no-renames", "-z")
     plain = ("--no-show-signature", "--no-color", "--no-notes", "--encoding=UTF-8", "--date=short")
-    with _answer(path, *arguments, *plain, f"--format={form}", "HEAD") as output:
+    with _answer(path, *which, *names, *plain, f"--format={form}", "HEAD") as output:
         for fields in _commits(_pieces(output), mark):
             counter.done += 1
             yield _observation(fields, project)

@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from memsvc.model import Filter, Kind, Observation, Record, Summary
@@ -74,6 +74,20 @@ def _new_label(writer: sqlite3.Connection, kind: Kind, label: Label) -> int:
             ((ending, new_id) for ending in path_endings(label.value)),
         )
     return new_id
+
+
+def drop_unused(writer: sqlite3.Connection, kind: Kind, labels: Iterable[Label]) -> None:
+    """Remove those of these labels that no record carries any more."""
+    for label in labels:
+        unused = writer.execute(
+            """DELETE FROM labels WHERE kind = ? AND field = ? AND value = ?
+               AND NOT EXISTS (SELECT 1 FROM labelled WHERE label = labels.id) RETURNING id""",
+            (kind, label.field, label.value),
+        ).fetchall()
+        writer.executemany(
+            "DELETE FROM path_endings WHERE ending = ? AND label = ?",
+            ((ending, id) for (id,) in unused for ending in path_endings(label.value)),
+        )
 
 
 def label_groups(kind: Kind, selection: Filter) -> list[Sql]:

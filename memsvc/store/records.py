@@ -20,7 +20,7 @@ from memsvc.model import (
     content_hash,
     kind_of,
 )
-from memsvc.store.labels import LabelIds, labels_of
+from memsvc.store.labels import LabelIds, drop_unused, labels_of
 from memsvc.words import parts, tag
 
 LISTS = frozenset({"facts", "concepts", "files_read", "files_modified", "files_edited"})
@@ -96,9 +96,7 @@ def dated(connection: sqlite3.Connection, record: Record) -> Record:
 
 def _known(connection: sqlite3.Connection, kind: Kind, record: Record) -> Record | None:
     """The record that was written for the same source and id before."""
-    return _find(
-        connection, kind, "source = ? AND source_id = ?", record.source, record.source_id
-    )
+    return _find(connection, kind, "source = ? AND source_id = ?", record.source, record.source_id)
 
 
 def _is_forgotten(writer: sqlite3.Connection, kind: Kind, record: Record) -> bool:
@@ -129,9 +127,7 @@ def _twin(
     )
 
 
-def _update(
-    writer: sqlite3.Connection, kind: Kind, record: Record, labels: LabelIds
-) -> None:
+def _update(writer: sqlite3.Connection, kind: Kind, record: Record, labels: LabelIds) -> None:
     if known := _find(writer, kind, "id = ?", record.id):
         _unlabel(writer, kind, known, labels)
     assignments = ", ".join(f"{name} = ?" for name in _stored_columns(kind))
@@ -194,9 +190,7 @@ def _label(writer: sqlite3.Connection, kind: Kind, record: Record, labels: Label
     )
 
 
-def _unlabel(
-    writer: sqlite3.Connection, kind: Kind, record: Record, labels: LabelIds
-) -> None:
+def _unlabel(writer: sqlite3.Connection, kind: Kind, record: Record, labels: LabelIds) -> None:
     writer.executemany(
         "DELETE FROM labelled WHERE label = ? AND created_at_epoch = ? AND record = ?",
         [
@@ -212,7 +206,11 @@ def forget_record(writer: sqlite3.Connection, ref: Ref) -> bool:
     if record is None:
         return False
     _unlabel(writer, ref.kind, record, LabelIds(writer))
-    writer.execute(f"DELETE FROM {SHAPES[ref.kind].table} WHERE id = ?", (ref.id,))
+    drop_unused(writer, ref.kind, labels_of(record))
+    table = SHAPES[ref.kind].table
+    writer.execute(f"DELETE FROM {table} WHERE id = ?", (ref.id,))
+    # a deleted word stays in the index until its segments are merged
+    writer.execute(f"INSERT INTO {table}_fts ({table}_fts) VALUES ('optimize')")
     writer.execute(
         "INSERT OR IGNORE INTO forgotten (kind, source, source_id) VALUES (?, ?, ?)",
         (ref.kind, record.source, record.source_id),

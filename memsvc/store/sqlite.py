@@ -26,8 +26,7 @@ from memsvc.model import (
 from memsvc.query import Query
 from memsvc.store import counts, fulltext, listing, migrations, records, work
 from memsvc.store.connections import Connections, store_errors
-from memsvc.store.labels import file_labels
-from memsvc.store.labels import LabelIds
+from memsvc.store.labels import LabelIds, file_labels
 from memsvc.words import tag
 
 Answer = TypeVar("Answer")
@@ -103,17 +102,14 @@ class SqliteStore:
         merge_within: int | None = None,
     ) -> list[Receipt]:
         with self._connections.transaction() as writer:
-            dated = [records.dated(writer, record) for record in records_]
             labels = LabelIds(writer)
-            receipts = [
-                records.write_record(writer, record, merge_within, labels) for record in dated
-            ]
-            pairs = zip(dated, receipts, strict=True)
-            records.touch_work_sessions(writer, (r for r, receipt in pairs if receipt.ref))
+            written = [_write_one(writer, record, merge_within, labels) for record in records_]
+            kept = (record for record, receipt in written if receipt.ref)
+            records.touch_work_sessions(writer, kept)
             for session in work_sessions:
                 records.write_work_session(writer, session)
             writer.execute("UPDATE generation SET number = number + 1")
-        return receipts
+        return [receipt for _, receipt in written]
 
     def foresee(
         self, records_: Iterable[Record], *, merge_within: int | None = None
@@ -256,6 +252,13 @@ class SqliteStore:
                 self._remembered.clear()
             self._remembered[full_key] = answer
         return answer
+
+
+def _write_one(
+    writer: sqlite3.Connection, record: Record, merge_within: int | None, labels: LabelIds
+) -> tuple[Record, Receipt]:
+    record = records.dated(writer, record)
+    return record, records.write_record(writer, record, merge_within, labels)
 
 
 def _hits(kind: Kind, candidates: Iterable[fulltext.Candidate]) -> list[Hit]:
