@@ -12,7 +12,8 @@ import click
 import requests
 from marshmallow import fields
 
-from memsvc import __version__
+from memsvc import __version__, skill
+from memsvc.background import is_running, start_worker, stop_worker
 from memsvc.catalog import default_text, describe_parameter
 from memsvc.client import ask_worker, worker_address
 from memsvc.errors import BadRequest, MemsvcError, NotFound, StoreUnavailable
@@ -237,6 +238,24 @@ def serve() -> None:
     _serve(load_settings(), lambda address: click.echo(f"memsvc listens on {address}"))
 
 
+@memsvc.command()
+def address() -> None:
+    """Print where the worker is."""
+    click.echo(worker_address(load_settings()))
+
+
+@memsvc.command()
+def start() -> None:
+    """Start the worker in the background and print where it is."""
+    click.echo(start_worker(load_settings()))
+
+
+@memsvc.command()
+def stop() -> None:
+    """Stop the worker that runs over this store."""
+    click.echo(stop_worker(load_settings()))
+
+
 def _serve(settings: Settings, ready: Callable[[str], None]) -> None:
     from memsvc.bootstrap import build_services  # the server's imports are for the worker only
     from memsvc.server import run_server
@@ -297,7 +316,7 @@ def status(as_json: bool) -> None:
         "home": str(settings.home),
         **_store_state(settings),
         "worker": worker_address(settings),
-        "running": _is_running(settings),
+        "running": is_running(settings),
     }
     if as_json:
         click.echo(json.dumps(told))
@@ -321,13 +340,6 @@ def _store_state(settings: Settings) -> dict[str, Any]:
         }
     finally:
         store.close()
-
-
-def _is_running(settings: Settings) -> bool:
-    try:
-        return ask_worker(settings, "GET", "/api/health").ok
-    except StoreUnavailable:
-        return False
 
 
 @memsvc.command("settings")
@@ -406,3 +418,40 @@ def _import(store: Any, reading: Reading, *, dry_run: bool) -> Any:
             dry_run=dry_run,
             progress=lambda done, total: bar.update(max(0, done - bar.pos)),
         )
+
+
+# -- the skill ------------------------------------------------------------------------------------
+
+
+@memsvc.group("skill")
+def skill_() -> None:
+    """Put the mem-search skill where agents find it."""
+
+
+@skill_.command()
+@click.option(
+    "--project",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder of a project; default: this one.",
+)
+@click.option("--user", is_flag=True, help="For all projects of this user.")
+def install(project: Path | None, user: bool) -> None:
+    """Copy the skill below .claude/skills, and below the folders of other agents found there."""
+    if project and user:
+        raise click.UsageError("give --project or --user, not both")
+    for place in skill.install(Path.home() if user else project or Path.cwd()):
+        click.echo(f"installed {place}")
+
+
+@skill_.command("check")
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path), required=False)
+def check_skill(folder: Path | None) -> None:
+    """Hold a skill against the Agent Skills rules and its budgets; default: the bundled one."""
+    root = (folder or skill.tree()).absolute()
+    faults = skill.check(root)
+    for fault in faults:
+        click.echo(fault, err=True)
+    if faults:
+        sys.exit(FAILED)
+    sizes = skill.sizes(root)
+    click.echo(f"{root.name}: {len(sizes)} pages, {sum(sizes.values())} tokens, no faults")

@@ -13,7 +13,7 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _SPAN_MS = {"m": 60_000, "h": HOUR_MS, "d": DAY_MS, "w": 7 * DAY_MS}
 _FIRST_SECONDS = 10**8  # 1973: below it a number is far more likely an id or a year than a time
 _FIRST_MILLISECONDS = 10**11
-_LAST_MILLISECONDS = 253_402_300_799_999  # the end of the year 9999
+_LAST_MILLISECONDS = 253_402_214_399_999  # a day before the year 10000, which no zone can show
 
 
 def now_ms() -> int:
@@ -58,6 +58,8 @@ def _epoch(digits: str) -> int:
 
 def _calendar(text: str, *, end: bool) -> int:
     moment = datetime.fromisoformat(text)
+    if not 1970 < moment.year < 9999:
+        return 1 if moment.year <= 1970 else _LAST_MILLISECONDS
     if end and _DATE.fullmatch(text):
         return int((moment + timedelta(days=1)).timestamp() * 1000) - 1
     return int(moment.timestamp() * 1000)

@@ -1,6 +1,7 @@
 """Parameters: each one described once, for every operation that takes it."""
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -26,6 +27,8 @@ SPELLINGS = (
 )
 """Names that clients use for one and the same parameter; an operation's own name comes first."""
 
+_DIGITS = re.compile(r"-?\d{1,18}", re.ASCII)
+
 Fields = dict[str, fields.Field[Any]]
 
 
@@ -39,6 +42,15 @@ class CommaList(fields.List[Any]):
         if not found:
             raise ValidationError("is empty; give one or more values, parted by commas")
         return super()._deserialize(found, *args, **kwargs)
+
+
+class Number(fields.Integer):
+    """A whole number in plain digits, as text or as JSON has it."""
+
+    def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> int:
+        if not _DIGITS.fullmatch(str(value).strip()):
+            raise self.make_error("invalid")
+        return int(value)
 
 
 class Date(fields.String):
@@ -78,7 +90,7 @@ def number(meaning: str, default: int | None, low: int, high: int) -> fields.Fie
     """A whole number within a range."""
     bounds = validate.Range(low, high, error=f"allowed: {low} to {high}")
     invalid = f"allowed: a whole number from {low} to {high}"
-    return fields.Integer(
+    return Number(
         load_default=default,
         validate=bounds,
         metadata={"description": meaning},

@@ -174,19 +174,11 @@ def test_matched_terms_say_where_a_record_matches(ask: Ask) -> None:
 
 
 def test_words_of_other_records_are_suggested_for_mistyped_ones(ask: Ask) -> None:
-    vocabulary(ask("").connection)
     assert fulltext.suggest(ask("authentcation")) == ["authentication"]
     assert fulltext.suggest(ask("datbase lokc")) == ["database", "lock"]
     assert fulltext.suggest(ask("databsae*"))[0] == "database"
     assert fulltext.suggest(ask("lock")) == []
     assert fulltext.suggest(ask("zzzzzz")) == []
-
-
-def vocabulary(connection: sqlite3.Connection) -> None:
-    connection.execute(
-        "CREATE VIRTUAL TABLE IF NOT EXISTS observations_vocab"
-        " USING fts5vocab(observations_fts, row)"
-    )
 
 
 QUERIES = st.lists(st.sampled_from([*WORDS, "-lock", '"cache lock"', "nowhere", "the"]), max_size=6)

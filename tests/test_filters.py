@@ -1,0 +1,129 @@
+"""Filters: AND over the fields, OR inside one, case ignored, unknown values lead to known ones."""
+
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from samples import OBSERVATIONS
+
+from memsvc.paths import normal_path
+
+
+def _refs(page: Any) -> set[str]:
+    return {row["ref"] for row in page["results"]}
+
+
+@pytest.mark.parametrize("given_", ["bugfix", "BUGFIX", "Bugfix", "bugFIX,nothing"])
+def test_types_ignore_case(ask: Any, given_: str) -> None:
+    assert _refs(ask("/api/search/by-type", type=given_)) == {"1", "7", "10", "14"}
+    by_query = ask("/api/search/by-type", type=given_, query="timeout worker")
+    assert _refs(by_query) == {"1", "10", "14"}
+
+
+@pytest.mark.parametrize("given_", ["trade-off", "Trade-Off", "TRADE-OFF"])
+def test_concepts_ignore_case(ask: Any, given_: str) -> None:
+    assert _refs(ask("/api/search/by-concept", concept=given_)) == {"2", "11"}
+
+
+@pytest.mark.parametrize("given_", ["shop", "SHOP", "Shop,docs,nothing"])
+def test_projects_ignore_case(ask: Any, given_: str) -> None:
+    page = ask("/api/search", query="import catalogue", project=given_)
+    assert _refs(page) == {"19", "S5", "P6"}
+
+
+@pytest.mark.parametrize(
+    ("path", "given_", "field", "near"),
+    [
+        ("/api/search/by-type", {"type": "bugfixes"}, "type", "bugfix"),
+        ("/api/search/by-type", {"type": "descision"}, "type", "decision"),
+        ("/api/search/by-concept", {"concept": "gotchas"}, "concept", "gotcha"),
+        ("/api/search/by-concept", {"concept": "tradeoff"}, "concept", "trade-off"),
+        ("/api/search", {"project": "shopp"}, "project", "shop"),
+        ("/api/search", {"project": "shopp", "query": "payment"}, "project", "shop"),
+    ],
+)
+def test_an_unknown_value_is_an_empty_answer_that_names_the_nearest(
+    ask: Any, path: str, given_: dict[str, str], field: str, near: str
+) -> None:
+    page = ask(path, **given_)
+    assert (page["total"], page["results"]) == (0, [])
+    assert near in page["nearest"][field]
+
+
+def test_a_value_like_no_other_leads_to_what_is_there(ask: Any) -> None:
+    assert ask("/api/search/by-type", type="zzz")["nearest"]["type"]
+
+
+def test_a_type_of_ones_own_is_found_like_any_other(ask: Any) -> None:
+    assert _refs(ask("/api/search/by-type", type="security-alert")) == {"15"}
+    assert _refs(ask("/api/search", query="type:security-alert token")) == {"15"}
+
+
+ONE = {
+    "type": st.sampled_from(["bugfix", "decision", "discovery", "feature"]),
+    "concepts": st.sampled_from(["gotcha", "trade-off", "how-it-works", "why-it-exists"]),
+    "project": st.sampled_from(["shop", "api", "docs"]),
+    "files": st.sampled_from(["src", "src/payments", "README.md", "docs"]),
+}
+SOME = {name: st.lists(one, min_size=1, max_size=2, unique=True) for name, one in ONE.items()}
+
+
+@settings(deadline=None, max_examples=150, derandomize=True)
+@given(
+    filters=st.fixed_dictionaries({}, optional=SOME),
+    kinds=st.just({"kinds": "observation"}),
+    query=st.sampled_from([{}, {"query": "the worker payment checkout retry src idempotency"}]),
+)
+def test_filters_combine_as_and_over_fields_and_or_inside(
+    client: FlaskClient, filters: dict[str, list[str]], kinds: dict[str, str], query: dict[str, str]
+) -> None:
+    given_ = {name: ",".join(values) for name, values in filters.items()}
+    everything = {**kinds, "limit": "100", "dateStart": "2000-01-01", **query}
+    all_found = _refs(client.get("/api/search", query_string=everything).get_json())
+    page = client.get("/api/search", query_string={**everything, **given_}).get_json()
+    assert _refs(page) == {ref for ref in all_found if _fits(OBSERVATIONS[int(ref) - 1], filters)}
+
+
+def _fits(record: Any, filters: dict[str, list[str]]) -> bool:
+    paths = [f"/{normal_path(path)}/" for path in record.files_read + record.files_modified]
+    held = {
+        "type": lambda value: record.type.lower() == value,
+        "concepts": lambda value: value in [name.lower() for name in record.concepts],
+        "project": lambda value: record.project == value,
+        "files": lambda value: any(f"/{value}/" in path for path in paths),
+    }
+    return all(any(map(held[name], values)) for name, values in filters.items())
+
+
+@pytest.mark.parametrize(
+    ("query", "same_as"),
+    [
+        ("type:bugfix", {"type": "bugfix"}),
+        ("concept:gotcha", {"concepts": "gotcha"}),
+        ("project:docs", {"project": "docs"}),
+        ("file:src/payments", {"files": "src/payments"}),
+        ("type:bugfix,decision", {"type": "bugfix,decision"}),
+        ("type:bugfix project:api", {"type": "bugfix", "project": "api"}),
+    ],
+)
+def test_a_filter_in_the_query_is_a_filter(ask: Any, query: str, same_as: dict[str, str]) -> None:
+    in_query = ask("/api/search", query=query, dateStart="2000-01-01", limit=100)
+    assert _refs(in_query) == _refs(ask("/api/search", **same_as, limit=100))
+    assert in_query["total"] > 0
+
+
+def test_a_filter_and_one_in_the_query_both_hold(ask: Any) -> None:
+    assert _refs(ask("/api/search", query="type:bugfix", type="decision")) == set()
+    assert _refs(ask("/api/search", query="type:bugfix", project="shop")) == {"1"}
+
+
+def test_a_query_of_no_words_finds_nothing_and_says_why(ask: Any) -> None:
+    page = ask("/api/search", query="?!")
+    assert page["total"] == 0
+    assert "no letter or digit" in page["notice"]
+
+
+def test_a_query_that_finds_nothing_offers_near_words(ask: Any) -> None:
+    assert "checkout" in ask("/api/search/observations", query="chekcout")["did_you_mean"]

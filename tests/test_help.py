@@ -1,0 +1,119 @@
+"""Help is one catalogue in three forms, and everything in it is true."""
+
+import shlex
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from flask.testing import FlaskClient
+
+from memsvc.operations import OPERATIONS
+from memsvc.tokens import ESTIMATOR
+
+FORMS = ["application/json", "text/markdown", "text/html"]
+
+
+def _help(client: FlaskClient, accept: str, query: str = "") -> str:
+    response = client.get(f"/api/search/help{query}", headers={"Accept": accept})
+    assert (response.status_code, response.mimetype) == (200, accept)
+    return response.get_data(as_text=True)
+
+
+@pytest.mark.parametrize("accept", FORMS)
+def test_every_form_lists_every_route_with_every_parameter(client: FlaskClient, accept: str) -> None:
+    text = _help(client, accept)
+    for operation in OPERATIONS:
+        assert operation.path in text or operation.path.replace("<", "&lt;").replace(">", "&gt;") in text
+        assert all(alias in text for alias in operation.aliases)
+        assert all(name in text for name in operation.schema.fields)
+    assert ESTIMATOR in text
+
+
+@pytest.mark.parametrize("accept", FORMS)
+def test_one_operation_is_described_alone(client: FlaskClient, accept: str) -> None:
+    text = _help(client, accept, "?operation=by-file")
+    assert "filePath" in text
+    assert "/api/search/by-concept" not in text
+    assert len(text) < len(_help(client, accept)) / 2
+
+
+@pytest.mark.parametrize(
+    "name", ["by-file", "BY-FILE", "/api/search/by-file", "search by-file", "api/search/by-file"]
+)
+def test_an_operation_has_its_name_its_command_and_its_path(ask: Any, name: str) -> None:
+    operations = ask("/api/search/help", operation=name)["operations"]
+    assert [operation["name"] for operation in operations] == ["by-file"]
+
+
+@pytest.mark.parametrize("name", sorted({operation.name for operation in OPERATIONS}))
+def test_every_operation_is_found_by_its_name(ask: Any, name: str) -> None:
+    assert ask("/api/search/help", operation=name)["operations"][0]["name"] == name
+
+
+def test_an_unknown_operation_names_the_nearest(refuse: Any) -> None:
+    assert "did you mean by-file?" in refuse("/api/search/help", operation="byfile")["detail"]
+
+
+def test_a_parameter_is_described_by_type_default_range_and_meaning(ask: Any) -> None:
+    (operation,) = ask("/api/search/help", operation="observations")["operations"]
+    told = {parameter["name"]: parameter for parameter in operation["parameters"]}
+    assert (told["query"]["type"], told["query"]["required"]) == ("text", True)
+    assert (told["limit"]["default"], told["limit"]["range"]) == (20, "1-100")
+    assert told["format"]["values"] == ["index", "full"]
+    assert told["type"]["type"] == "list"
+    assert all(parameter["meaning"] for parameter in told.values())
+
+
+def test_every_operation_tells_its_cost_its_errors_and_an_example(ask: Any) -> None:
+    for operation in ask("/api/search/help")["operations"]:
+        assert operation["cost"]
+        assert operation["errors"]
+        assert ("example" in operation) == (operation["method"] == "GET")
+
+
+def test_every_example_runs_as_printed_and_finds_something(client: FlaskClient, ask: Any) -> None:
+    for operation in ask("/api/search/help")["operations"]:
+        if operation["method"] != "GET":
+            continue
+        command, silent, url = shlex.split(operation["example"])
+        assert (command, silent) == ("curl", "-s")
+        response = client.get(urlsplit(url).path, query_string=urlsplit(url).query)
+        assert response.status_code == 200
+        if response.is_json and "total" in response.get_json():
+            assert response.get_json()["total"] > 0, url
+
+
+def test_the_page_for_a_browser_needs_no_script_and_nothing_from_elsewhere(
+    client: FlaskClient,
+) -> None:
+    page = _help(client, "text/html")
+    assert "<script" not in page
+    assert page.count("https://") == 0
+    assert page.count("http://") == page.count("http://localhost")
+
+
+def test_stored_values_cannot_become_markup(own_client: FlaskClient) -> None:
+    body = {"title": "x", "type": "<script>alert(1)</script>", "project": "<b>"}
+    own_client.post("/api/observations", json=body)
+    page = own_client.get("/api/search/help", headers={"Accept": "text/html"}).get_data(as_text=True)
+    assert "&lt;script&gt;" in page
+    assert "<script" not in page
+
+
+def test_the_vocabularies_are_counted_most_used_first(ask: Any) -> None:
+    words = ask("/api/search/help")["vocabulary"]
+    assert words["types"]["bugfix"] == 4
+    assert words["concepts"]["gotcha"] == 3
+    assert words["projects"]["shop"] == 15 + 1
+    counts = list(words["types"].values())
+    assert counts == sorted(counts, reverse=True)
+
+
+def test_a_browser_gets_the_page(client: FlaskClient) -> None:
+    chrome = "text/html,application/xhtml+xml,application/xml;q=0.9,image/webp,*/*;q=0.8"
+    assert client.get("/api/search/help", headers={"Accept": chrome}).mimetype == "text/html"
+
+
+def test_help_answers_over_an_empty_store(own_client: FlaskClient) -> None:
+    for accept in FORMS:
+        assert _help(own_client, accept)

@@ -1,0 +1,47 @@
+"""/openapi.json is OpenAPI 3.1 and holds every route with its parameters."""
+
+import re
+from typing import Any
+
+import pytest
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from memsvc.operations import OPERATIONS, Operation
+
+
+@pytest.fixture
+def spec(ask: Any) -> Any:
+    return ask("/openapi.json")
+
+
+def test_is_valid_openapi(spec: Any) -> None:
+    assert [error.message for error in OpenAPIV31SpecValidator(spec).iter_errors()] == []
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda o: f"{o.method} {o.path}")
+def test_holds_every_route_with_its_parameters(spec: Any, operation: Operation) -> None:
+    for path in (operation.path, *operation.aliases):
+        entry = spec["paths"][path.replace("<id>", "{id}")][operation.method.lower()]
+        names = {parameter["name"] for parameter in entry.get("parameters", [])}
+        if operation.body == "parameters":
+            names = set(entry["requestBody"]["content"]["application/json"]["schema"]["properties"])
+        assert names == set(operation.schema.fields)
+
+
+def test_names_every_operation_once(spec: Any) -> None:
+    ids = [entry["operationId"] for path in spec["paths"].values() for entry in path.values()]
+    assert len(ids) == len(set(ids))
+
+
+def test_every_reference_leads_somewhere(spec: Any) -> None:
+    for name in re.findall(r"#/components/schemas/(\w+)", str(spec)):
+        assert name in spec["components"]["schemas"]
+
+
+def test_parameters_say_their_limits_and_defaults(spec: Any) -> None:
+    entry = spec["paths"]["/api/search/observations"]["get"]
+    told = {parameter["name"]: parameter for parameter in entry["parameters"]}
+    assert told["limit"]["schema"] == {"type": "integer", "minimum": 1, "maximum": 100, "default": 20}
+    assert told["query"]["required"] is True
+    assert told["type"]["schema"]["type"] == "array"
+    assert told["format"]["schema"]["enum"] == ["index", "full"]
