@@ -51,10 +51,11 @@ def _named(name: str) -> Operation:
 
 def newest_refs(services: Services) -> dict[str, str]:
     """The newest record of each kind: examples that read one name one that is there."""
-    found = {
-        kind: services.store.page([kind], Filter(), newest_first=True, limit=1, offset=0)
-        for kind in Kind
-    }
+    with services.store.snapshot():
+        found = {
+            kind: services.store.page([kind], Filter(), newest_first=True, limit=1, offset=0)
+            for kind in Kind
+        }
     return {str(kind): str(hits[0].ref) for kind, hits in found.items() if hits}
 
 

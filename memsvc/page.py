@@ -130,7 +130,9 @@ def _reductions(page: Page, max_tokens: int, write: Callable[[Page], str]) -> It
         cuts = (4 * max_tokens >> step for step in range(12))
         yield from (_with_row(base, clip(page.rows[0], cut)) for cut in cuts)
     for row in page.rows[:1]:
-        yield _with_row(brief, {name: row[name] for name in _STUB if name in row} | {"title": CLIPPED})
+        yield _with_row(
+            brief, {name: row[name] for name in _STUB if name in row} | {"title": CLIPPED}
+        )
     yield _first(short, 0)
     yield _first(brief, 0)
 

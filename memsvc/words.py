@@ -9,7 +9,11 @@ both sides always agree.
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import pairwise
+
+REMEMBERED = 65_536
+"""Identifiers whose parts are remembered: an import meets the same ones again and again."""
 
 STOP_WORDS = frozenset(
     """
@@ -72,20 +76,29 @@ def pieces(token: str) -> list[str]:
 
 def symbols(text: str) -> list[str]:
     """Give words for names that unicode61 cannot see: C++, C#, .NET and emoji."""
-    found = [f"{letter.lower()}plusplus" for letter in _PLUS_PLUS.findall(text)]
-    found += [f"{letter.lower()}sharp" for letter in _SHARP.findall(text)]
+    found = [f"{c.lower()}plusplus" for c in _PLUS_PLUS.findall(text)] if "++" in text else []
+    found += [f"{c.lower()}sharp" for c in _SHARP.findall(text)] if "#" in text else []
     found += [f"dot{name.lower()}" for name in _DOT_NAME.findall(text)]
     return found if text.isascii() else found + list(_emoji(text))
 
 
 def joined(text: str) -> Iterator[str]:
     """Give neighbouring parts as one word, so that `SessionStore` finds `session_store_v2`."""
-    for identifier in dict.fromkeys(_JOINABLE.findall(text)):
-        found = _TOKEN.findall(identifier)
-        inner = [piece for token in found if not has_cjk(token) for piece in pieces(token)]
-        for left, right in pairwise(inner):
-            if not (left + right).isdigit() and left + right != identifier.lower():
-                yield left + right
+    for identifier in filter(_is_compound, dict.fromkeys(_JOINABLE.findall(text))):
+        yield from _joined_pairs(identifier)
+
+
+def _is_compound(identifier: str) -> bool:
+    """Whether there may be parts in it; nearly all words of a text are none."""
+    return not (identifier.isalpha() and identifier.isascii() and identifier[1:].islower())
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _joined_pairs(identifier: str) -> tuple[str, ...]:
+    found = _TOKEN.findall(identifier)
+    inner = [piece for token in found if not has_cjk(token) for piece in pieces(token)]
+    pairs = (left + right for left, right in pairwise(inner))
+    return tuple(pair for pair in pairs if not pair.isdigit() and pair != identifier.lower())
 
 
 def parts(text: str) -> str:
@@ -112,23 +125,6 @@ def tag(field: str, value: str) -> str:
     return f"{field}z{''.join(map(_escaped, _composed(value).casefold()))}0"
 
 
-def typing_distance(left: str, right: str) -> int:
-    """Count the letters typed wrong, too many, too few or in swapped order between two words.
-
-    The optimal string alignment distance of Damerau and Levenshtein.
-    """
-    before: list[int] = []
-    row = list(range(len(right) + 1))
-    for i, one in enumerate(left, 1):
-        before, above, row = row, before, [i]
-        for j, other in enumerate(right, 1):
-            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (one != other))
-            if i > 1 and j > 1 and one == right[j - 2] and left[i - 2] == other:
-                cost = min(cost, above[j - 2] + 1)
-            row.append(cost)
-    return row[-1]
-
-
 def _composed(text: str) -> str:
     """Give letters and their accents as one character where both forms are in use.
 
@@ -153,15 +149,15 @@ def _emoji(text: str) -> Iterator[str]:
 
 
 def _identifiers(text: str) -> Iterable[str]:
-    return dict.fromkeys(_IDENTIFIER.findall(text))
+    return filter(_is_compound, dict.fromkeys(_IDENTIFIER.findall(text)))
 
 
-def _ordered(identifier: str) -> Iterator[str]:
+@lru_cache(maxsize=REMEMBERED)
+def _ordered(identifier: str) -> tuple[str, ...]:
     """Give the parts of an identifier as one sequence, if the tokenizer would miss any."""
     found = _TOKEN.findall(identifier)
     inner = [piece for token in found for piece in cut(token)]
-    if len(inner) > len(found):
-        yield " ".join(inner)
+    return (" ".join(inner),) if len(inner) > len(found) else ()
 
 
 def _run_pieces(run: str) -> list[str]:

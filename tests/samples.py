@@ -21,7 +21,9 @@ _API = {"project": "api", "session_id": "work-2"}
 _DOCS = {"project": "docs", "session_id": "work-3"}
 
 
-def _observation(number: int, kind_of_work: str, title: str, when: int, **given: Any) -> Observation:
+def _observation(
+    number: int, kind_of_work: str, title: str, when: int, **given: Any
+) -> Observation:
     return Observation(
         source="samples",
         source_id=str(number),
@@ -107,9 +109,7 @@ OBSERVATIONS = (
         **_API,
     ),
     _observation(7, "bugfix", "修复登录问题", NOW - 5 * DAY, narrative="登录令牌过期。", **_API),
-    _observation(
-        8, "discovery", "Ties are broken by id", TIE, concepts=("how-it-works",), **_SHOP
-    ),
+    _observation(8, "discovery", "Ties are broken by id", TIE, concepts=("how-it-works",), **_SHOP),
     _observation(
         9,
         "discovery",
@@ -119,7 +119,12 @@ OBSERVATIONS = (
         **_SHOP,
     ),
     _observation(
-        10, "bugfix", "ECONNREFUSED when the worker is down", NOW - 7 * DAY, concepts=("gotcha",), **_API
+        10,
+        "bugfix",
+        "ECONNREFUSED when the worker is down",
+        NOW - 7 * DAY,
+        concepts=("gotcha",),
+        **_API,
     ),
     _observation(
         11,
@@ -140,9 +145,7 @@ OBSERVATIONS = (
         **_DOCS,
     ),
     _observation(14, "Bugfix", "Don't swallow the timeout", NOW - 20 * DAY, **_API),
-    _observation(
-        15, "security-alert", "A token was printed to the log", NOW - 40 * DAY, **_API
-    ),
+    _observation(15, "security-alert", "A token was printed to the log", NOW - 40 * DAY, **_API),
     _observation(16, "discovery", "Naïve café menus sort by locale", NOW - 60 * DAY, **_DOCS),
     _observation(
         17,
@@ -227,7 +230,12 @@ def refs_in_time() -> list[str]:
     """The refs of all samples in the store's order of time."""
     letters = {Kind.OBSERVATION: "", Kind.SESSION: "S", Kind.PROMPT: "P"}
     placed = [
-        (record.created_at_epoch, int(record.source_id), place, f"{letters[kind]}{record.source_id}")
+        (
+            record.created_at_epoch,
+            int(record.source_id),
+            place,
+            f"{letters[kind]}{record.source_id}",
+        )
         for place, (kind, records) in enumerate(
             zip(Kind, (OBSERVATIONS, SUMMARIES, PROMPTS), strict=True)
         )

@@ -6,10 +6,24 @@ from hypothesis import strategies as st
 
 from memsvc.model import Observation, Prompt, Record, Summary
 
-WORDS = (
-    "payment retry ledger checkout worker cache parser timeout token guide 登录 令牌 "
-    "getUserById SessionStore snake_case café"
-).split()
+WORDS = [
+    "payment",
+    "retry",
+    "ledger",
+    "checkout",
+    "worker",
+    "cache",
+    "parser",
+    "timeout",
+    "token",
+    "guide",
+    "登录",
+    "令牌",
+    "getUserById",
+    "SessionStore",
+    "snake_case",
+    "café",
+]
 
 words = st.sampled_from(WORDS)
 sentences = st.lists(words, min_size=1, max_size=12).map(" ".join)
@@ -21,7 +35,22 @@ paths = st.builds(
 
 operators = st.sampled_from(
     ['"', "'", "*", "-", "+", "(", ")", "AND", "OR", "NOT", "NEAR", "^", ":", "title:", "file:"]
-    + ["type:", "concept:", "project:", "{", "}", "\x00", "\\", "%", "_", ";", "--", "\n", "🚀", "C++"]
+    + [
+        "type:",
+        "concept:",
+        "project:",
+        "{",
+        "}",
+        "\x00",
+        "\\",
+        "%",
+        "_",
+        ";",
+        "--",
+        "\n",
+        "🚀",
+        "C++",
+    ]
 )
 symbols = st.text(string.printable, max_size=12)
 anything = st.text(max_size=30)
@@ -35,13 +64,17 @@ queries = st.builds(
 
 plain_queries = st.lists(words, min_size=1, max_size=6).map(" ".join)
 
-texts = st.one_of(sentences, st.text(max_size=60), st.just("字" * 3000), st.just("long line " * 800))
+texts = st.one_of(
+    sentences, st.text(max_size=60), st.just("字" * 3000), st.just("long line " * 800)
+)
 names = st.lists(st.one_of(words, st.text(min_size=1, max_size=8)), max_size=4).map(tuple)
 moments = st.integers(1_700_000_000_000, 1_794_000_000_000)
 projects = st.sampled_from(["api", "shop", "Docs", ""])
 
 
-def _identified(record: type[Record], **fields: st.SearchStrategy[object]) -> st.SearchStrategy[Record]:
+def _identified(
+    record: type[Record], **fields: st.SearchStrategy[object]
+) -> st.SearchStrategy[Record]:
     return st.builds(
         record,
         source=st.just("made"),
@@ -62,7 +95,9 @@ observations = _identified(
     concepts=names,
     files_read=st.lists(paths, max_size=3).map(tuple),
 )
-summaries = _identified(Summary, request=texts.filter(bool), files_edited=st.lists(paths, max_size=2).map(tuple))
+summaries = _identified(
+    Summary, request=texts.filter(bool), files_edited=st.lists(paths, max_size=2).map(tuple)
+)
 prompts = _identified(Prompt, prompt_text=texts.filter(bool))
 records = st.one_of(observations, summaries, prompts)
 """Records of few sources, so that writes meet what is there already."""

@@ -91,7 +91,11 @@ def test_a_search_never_costs_more_than_its_budget(
 
 
 REFS = st.lists(
-    st.builds(lambda letter, number: f"{letter}{number}", st.sampled_from(["", "S", "P"]), st.integers(1, 200)),
+    st.builds(
+        lambda letter, number: f"{letter}{number}",
+        st.sampled_from(["", "S", "P"]),
+        st.integers(1, 200),
+    ),
     min_size=1,
     max_size=300,
 )
@@ -127,7 +131,9 @@ def test_every_answer_to_a_query_that_matches_holds_a_record_and_leads_on_to_the
     common: dict[str, Any],
 ) -> None:
     path, own = search
-    page = heavy.get(path, query_string={"query": query, **own, **common, "render": "json"}).get_json()
+    page = heavy.get(
+        path, query_string={"query": query, **own, **common, "render": "json"}
+    ).get_json()
     assert (page["count"] > 0) == (page["total"] > 0)
     more = page["count"] < page["total"]
     assert page["next_offset"] == (page["count"] if more else None)

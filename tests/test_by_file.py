@@ -92,7 +92,9 @@ def test_an_empty_path_is_refused(client: FlaskClient, path: str) -> None:
     assert client.get("/api/search/by-file", query_string=f"filePath={path}").status_code == 400
 
 
-@pytest.mark.parametrize("path", [".", "./", "/", "//", "\\", "..", "*" * 30, "a" * 5000, "/" * 300])
+@pytest.mark.parametrize(
+    "path", [".", "./", "/", "//", "\\", "..", "*" * 30, "a" * 5000, "/" * 300]
+)
 def test_odd_paths_are_ordinary_questions(ask: Any, path: str) -> None:
     assert isinstance(ask("/api/search/by-file", filePath=path)["total"], int)
 

@@ -48,12 +48,16 @@ def test_recent_keeps_to_its_project(ask: Any) -> None:
 def test_recent_promises_no_page_that_it_cannot_give(client: FlaskClient) -> None:
     for path in ("recent?limit=1", "recent?limit=1&query=payment", "inject?limit=1"):
         assert client.get(f"/api/context/{path}&render=json").get_json()["next_offset"] is None
-        assert "offset=" not in client.get(f"/api/context/{path}&render=text").get_data(as_text=True)
+        assert "offset=" not in client.get(f"/api/context/{path}&render=text").get_data(
+            as_text=True
+        )
 
 
 def _observed(count: int, title: str, project: str = "shop") -> list[Observation]:
     return [
-        Observation(title=f"{title} {number}", project=project, created_at_epoch=NOW - number * HOUR)
+        Observation(
+            title=f"{title} {number}", project=project, created_at_epoch=NOW - number * HOUR
+        )
         for number in range(count)
     ]
 

@@ -136,7 +136,9 @@ def test_loopback_names_are_served(client: FlaskClient, host: str) -> None:
     assert client.get("/api/health", headers={"Host": host}).status_code == 200
 
 
-@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://localhost.evil.example"])
+@pytest.mark.parametrize(
+    "origin", ["https://evil.example", "null", "http://localhost.evil.example"]
+)
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "OPTIONS"])
 def test_a_foreign_origin_is_refused_whatever_it_asks(
     client: FlaskClient, origin: str, method: str
@@ -218,7 +220,10 @@ def test_the_worker_lives_and_says_what_is_not_ready_while_the_store_is_away() -
     for accept in (JSON, "text/markdown"):
         response = broken.get("/api/readiness", headers={"Accept": accept})
         assert response.status_code == 503
-        assert response.get_json()["parts"]["store"] == {"ok": False, "detail": "The store is locked."}
+        assert response.get_json()["parts"]["store"] == {
+            "ok": False,
+            "detail": "The store is locked.",
+        }
 
 
 @pytest.mark.parametrize(

@@ -326,6 +326,24 @@ def test_exact_duplicates_of_a_session_are_merged_into_the_earliest(
     assert (again.stored, again.merged) == (0, 2)
 
 
+def test_two_rows_with_the_same_text_may_be_two_events(
+    store: SqliteStore, database: Database
+) -> None:
+    for id in (5, 6):
+        database.observation(id, title="Same", narrative="Same", created_at_epoch=NOON)
+    assert run_import(store, database).stored == 2
+
+
+def test_rows_that_claude_mem_itself_calls_the_same_are_merged(
+    store: SqliteStore, database: Database
+) -> None:
+    database.connection.execute("ALTER TABLE observations ADD COLUMN content_hash TEXT")
+    for id, content_hash in ((1, "a"), (2, "a"), (3, "b"), (4, "c"), (5, "d")):
+        database.observation(id, title="Same", content_hash=content_hash)
+    report = run_import(store, database)
+    assert (report.stored, report.merged) == (4, 1)
+
+
 def test_a_prompt_given_again_later_is_kept_its_echo_is_not(
     store: SqliteStore, database: Database
 ) -> None:

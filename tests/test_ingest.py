@@ -8,7 +8,17 @@ import pytest
 
 from memsvc.importers.ingest import BATCH, ingest
 from memsvc.importers.reading import Counter, Item, LeftOut, NotKept, Reading, Refused
-from memsvc.model import Filter, Kind, Observation, Outcome, Prompt, Ref, WorkSession
+from memsvc.model import (
+    Filter,
+    Kind,
+    Observation,
+    Outcome,
+    Prompt,
+    Record,
+    Ref,
+    WorkSession,
+    kind_of,
+)
 from memsvc.store.sqlite import SqliteStore, open_store
 
 NOON = 1_790_000_000_000
@@ -41,7 +51,10 @@ def reading(*items: Item, merge_within: dict[Kind, int] | None = None) -> Readin
             counter.done += 1
             yield item
 
-    return Reading("test", read(), "rows", len(items), counter.position, merge_within or {})
+    def window(record: Record) -> int | None:
+        return (merge_within or {}).get(kind_of(record))
+
+    return Reading("test", read(), "rows", len(items), counter.position, window)
 
 
 def size(store: SqliteStore) -> int:

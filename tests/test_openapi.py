@@ -41,7 +41,12 @@ def test_every_reference_leads_somewhere(spec: Any) -> None:
 def test_parameters_say_their_limits_and_defaults(spec: Any) -> None:
     entry = spec["paths"]["/api/search/observations"]["get"]
     told = {parameter["name"]: parameter for parameter in entry["parameters"]}
-    assert told["limit"]["schema"] == {"type": "integer", "minimum": 1, "maximum": 100, "default": 20}
+    assert told["limit"]["schema"] == {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": 100,
+        "default": 20,
+    }
     assert told["query"]["required"] is True
     assert told["type"]["schema"]["type"] == "array"
     assert told["format"]["schema"]["enum"] == ["index", "full"]

@@ -34,7 +34,10 @@ def _crowd() -> Iterator[Record]:
             "session_id": f"work-{number % 5}",
             "created_at_epoch": NOW - number % 60 * 3 * DAY - number % 7 * HOUR,
         }
-        kind_of_work, path = ("bugfix", "decision", "change")[number % 3], f"src/{number % 9}/main.py"
+        kind_of_work, path = (
+            ("bugfix", "decision", "change")[number % 3],
+            f"src/{number % 9}/main.py",
+        )
         yield Observation(title=words, type=kind_of_work, files_read=(path,), **place)
         if number % 5:
             yield Prompt(prompt_text=f"why {words}", **place)
@@ -56,7 +59,9 @@ def _pages(client: FlaskClient, path: str, given: dict[str, Any]) -> Iterator[An
 
 def _rows(page: Any) -> list[Any]:
     results = page["results"]
-    return results if isinstance(results, list) else [row for rows in results.values() for row in rows]
+    return (
+        results if isinstance(results, list) else [row for rows in results.values() for row in rows]
+    )
 
 
 QUERIES = st.sampled_from(
@@ -158,8 +163,16 @@ def test_date_orders_follow_time_over_all_kinds(
 
 def test_with_and_without_a_query_ties_fall_in_the_same_order(crowd: FlaskClient) -> None:
     given_ = {"orderBy": "date_desc", "limit": 100}
-    listed = [r["ref"] for p in _pages(crowd, "/api/search", {**given_, "dateStart": "400d"}) for r in _rows(p)]
-    matched = [r["ref"] for p in _pages(crowd, "/api/search", {**given_, "query": "payment"}) for r in _rows(p)]
+    listed = [
+        r["ref"]
+        for p in _pages(crowd, "/api/search", {**given_, "dateStart": "400d"})
+        for r in _rows(p)
+    ]
+    matched = [
+        r["ref"]
+        for p in _pages(crowd, "/api/search", {**given_, "query": "payment"})
+        for r in _rows(p)
+    ]
     assert listed == matched
 
 

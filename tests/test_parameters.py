@@ -60,7 +60,9 @@ def test_a_list_is_commas_or_repeats(client: FlaskClient, query: str) -> None:
     assert sorted(_refs(page)) == ["11", "17", "2", "6"]
 
 
-@pytest.mark.parametrize("name", ["query", "limit", "offset", "orderBy", "format", "dateStart", "days"])
+@pytest.mark.parametrize(
+    "name", ["query", "limit", "offset", "orderBy", "format", "dateStart", "days"]
+)
 def test_a_single_value_given_twice_is_refused(client: FlaskClient, name: str) -> None:
     response = client.get(f"{OBSERVATIONS}?query=x&{name}=1&{name}=1")
     assert response.status_code == 400
@@ -148,7 +150,9 @@ def test_a_bad_ref_is_named(refuse: Any, ids: str) -> None:
 
 
 def test_too_many_refs_are_refused(refuse: Any) -> None:
-    assert "1000" in refuse("/api/observations/batch", ids=",".join(map(str, range(1001))))["detail"]
+    assert (
+        "1000" in refuse("/api/observations/batch", ids=",".join(map(str, range(1001))))["detail"]
+    )
 
 
 def test_dates_the_wrong_way_round_are_refused(refuse: Any) -> None:
@@ -224,7 +228,8 @@ def test_months_back_end_on_a_day_that_exists(zone: Any, text: str, day: tuple[i
 
 
 @pytest.mark.parametrize(
-    "text", ["", "2026", "20261108", "123", "7 d", "d", "1y", "-1", "2026-11-08T25:00", "٢٠٢٦-١١-٠٨"]
+    "text",
+    ["", "2026", "20261108", "123", "7 d", "d", "1y", "-1", "2026-11-08T25:00", "٢٠٢٦-١١-٠٨"],
 )
 def test_anything_else_is_no_date(text: str) -> None:
     with pytest.raises(ValueError, match="allowed: YYYY-MM-DD"):

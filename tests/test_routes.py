@@ -100,7 +100,11 @@ def test_a_search_finds_what_was_stored(
 
 def test_a_page_echoes_the_query_and_counts_itself(ask: Any) -> None:
     page = ask("/api/search/observations", query="double charge", limit=1)
-    assert (page["query"], page["format"], page["strategy"]) == ("double charge", "index", "fulltext")
+    assert (page["query"], page["format"], page["strategy"]) == (
+        "double charge",
+        "index",
+        "fulltext",
+    )
     assert (page["count"], page["offset"], page["limit"], page["next_offset"]) == (1, 0, 1, 1)
     assert page["total"] > 1
 

@@ -154,7 +154,13 @@ def test_the_anchor_is_chosen_among_the_kinds_asked_for(ask: Any, kinds: str, mo
 def test_interactive_gives_matches_each_with_the_timeline_that_opens_it(
     ask: Any, client: FlaskClient
 ) -> None:
-    query = {"query": "checkout", "mode": "interactive", "limit": 2, "depth_before": 1, "depth_after": 0}
+    query = {
+        "query": "checkout",
+        "mode": "interactive",
+        "limit": 2,
+        "depth_before": 1,
+        "depth_after": 0,
+    }
     page = ask("/api/timeline/by-query", **query)
     assert page["count"] == 2
     for row in page["results"]:
@@ -189,7 +195,11 @@ def test_the_companion_takes_an_anchor_or_a_query(ask: Any) -> None:
 
 @pytest.mark.parametrize(
     ("given_", "said"),
-    [({}, "neither"), ({"anchor": "12", "query": "x"}, "both"), ({"anchor": "", "query": " "}, "neither")],
+    [
+        ({}, "neither"),
+        ({"anchor": "12", "query": "x"}, "both"),
+        ({"anchor": "", "query": " "}, "neither"),
+    ],
 )
 def test_the_companion_takes_not_both_and_not_neither(
     refuse: Any, given_: dict[str, str], said: str

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memsvc import words
-from memsvc.words import parts, tag, typing_distance
+from memsvc.words import parts, tag
 
 
 @pytest.mark.parametrize(
@@ -87,28 +87,6 @@ def test_a_tag_is_one_token_that_the_stemmer_leaves_alone(value: str) -> None:
         memory.execute("INSERT INTO t VALUES (?)", (tag("project", value),))
         assert memory.execute("SELECT term FROM v").fetchall() == [(tag("project", value),)]
     memory.close()
-
-
-@pytest.mark.parametrize(
-    ("left", "right", "expected"),
-    [
-        ("commit", "comit", 1),
-        ("kernel", "kernal", 1),
-        ("git", "gti", 1),
-        ("a", "", 1),
-        ("x", "x", 0),
-    ],
-)
-def test_typing_distance_counts_slips_of_the_hand(left: str, right: str, expected: int) -> None:
-    assert typing_distance(left, right) == expected
-
-
-@given(st.text("abc", max_size=6), st.text("abc", max_size=6))
-def test_typing_distance_is_symmetric_and_bounded(left: str, right: str) -> None:
-    distance = typing_distance(left, right)
-    assert distance == typing_distance(right, left)
-    assert distance <= max(len(left), len(right))
-    assert (distance == 0) == (left == right)
 
 
 def test_stop_words_are_single_lower_case_tokens() -> None:

@@ -171,8 +171,14 @@ def test_the_same_words_at_two_times_are_two_memories(own_client: FlaskClient) -
     assert _post(own_client, "prompts", prompts, 200)["unchanged"] == 2
 
 
-def test_what_we_answer_in_full_can_be_written_back(client: FlaskClient, own_client: FlaskClient) -> None:
-    for path, plural in (("observation/1", "observations"), ("session/1", "sessions"), ("prompt/1", "prompts")):
+def test_what_we_answer_in_full_can_be_written_back(
+    client: FlaskClient, own_client: FlaskClient
+) -> None:
+    for path, plural in (
+        ("observation/1", "observations"),
+        ("session/1", "sessions"),
+        ("prompt/1", "prompts"),
+    ):
         record = client.get(f"/api/{path}").get_json()
         _post(own_client, plural, record, 201)
         copy = own_client.get(f"/api/{path}").get_json()
@@ -229,7 +235,10 @@ def test_nothing_but_bad_records_is_a_bad_request(own_client: FlaskClient) -> No
 
 
 def test_a_bundle_of_no_lists_is_refused(own_client: FlaskClient) -> None:
-    assert "observations" in _post(own_client, "import", {"observations": {"title": "x"}}, 400)["errors"]
+    assert (
+        "observations"
+        in _post(own_client, "import", {"observations": {"title": "x"}}, 400)["errors"]
+    )
 
 
 def test_another_kind_is_refused_where_the_route_names_one(own_client: FlaskClient) -> None:
@@ -249,9 +258,17 @@ def test_an_observation_that_says_when_work_started_is_still_an_observation(
     assert _post(own_client, "observations", body, 201)["stored"] == 1
 
 
-@pytest.mark.parametrize("text", ["a\x00b", "lone \ud800 surrogate", "\ufeffmark", "emoji 🚀", "‮rtl"])
+@pytest.mark.parametrize(
+    "text", ["a\x00b", "lone \ud800 surrogate", "\ufeffmark", "emoji 🚀", "‮rtl"]
+)
 def test_any_text_is_stored_and_read_back(own_client: FlaskClient, text: str) -> None:
-    body = {"title": text, "session_id": text, "project": text, "concepts": [text], "files_read": [text]}
+    body = {
+        "title": text,
+        "session_id": text,
+        "project": text,
+        "concepts": [text],
+        "files_read": [text],
+    }
     _post(own_client, "observations", body, 201)
     stored = own_client.get("/api/observation/1").get_json()["title"]
     assert stored == text.replace("\x00", "").replace("\ud800", "?")
@@ -269,14 +286,39 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
 
 JSON = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8)),
-    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=8), inner, max_size=3)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
     max_leaves=6,
 )
-FIELDS = (
-    "title facts concepts files_read created_at created_at_epoch kind id _id source source_id "
-    "session_id memory_session_id project prompt_number discovery_tokens request prompt_text "
-    "started_at_epoch completed_at_epoch status observations sessions prompts records work_sessions"
-).split()
+FIELDS = [
+    "title",
+    "facts",
+    "concepts",
+    "files_read",
+    "created_at",
+    "created_at_epoch",
+    "kind",
+    "id",
+    "_id",
+    "source",
+    "source_id",
+    "session_id",
+    "memory_session_id",
+    "project",
+    "prompt_number",
+    "discovery_tokens",
+    "request",
+    "prompt_text",
+    "started_at_epoch",
+    "completed_at_epoch",
+    "status",
+    "observations",
+    "sessions",
+    "prompts",
+    "records",
+    "work_sessions",
+]
 
 
 @settings(deadline=None, max_examples=120, derandomize=True)
@@ -298,7 +340,10 @@ def test_a_forgotten_record_is_gone_from_everywhere(own_client: FlaskClient) -> 
         "session_id": "w1",
     }
     _post(own_client, "observations", body, 201)
-    assert own_client.delete("/api/observation/1").get_json() == {"forgotten": "1", "kind": "observation"}
+    assert own_client.delete("/api/observation/1").get_json() == {
+        "forgotten": "1",
+        "kind": "observation",
+    }
     for path in (
         "/api/search?query=marmotsecret",
         "/api/search/by-type?type=hush",

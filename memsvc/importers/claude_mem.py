@@ -21,18 +21,18 @@ from typing import Any, Final
 from memsvc.dates import parse_date
 from memsvc.errors import SourceUnreadable
 from memsvc.importers.reading import Counter, Item, LeftOut, Reading, Refused
-from memsvc.model import Kind, Observation, Prompt, Record, Summary, WorkSession
+from memsvc.model import Observation, Prompt, Record, Summary, WorkSession
 from memsvc.record_schemas import clean_text, decode_list
 
 SOURCE: Final = "claude-mem"
 INTERNAL_PROJECTS: Final = ("", "observer-sessions")
-MERGE_WITHIN: Final = {
-    # The text of a work session that stands there twice says nothing more, whenever it was written.
-    Kind.OBSERVATION: 100 * 365 * 86_400_000,
-    Kind.SESSION: 100 * 365 * 86_400_000,
-    # A prompt may well be given twice ("continue"); within a minute it is an echo.
-    Kind.PROMPT: 60_000,
-}
+ANY_TIME: Final = 2**53
+ECHO: Final = 60_000  # ms: a prompt may well be given twice ("continue"), but not within a minute
+_MEMORY_IDS: Final = ("memory_session_id", "sdk_session_id")
+_OBSERVATION_TEXTS: Final = (
+    *("type", "title", "subtitle", "narrative", "text"),
+    *("facts", "concepts", "files_read", "files_modified"),
+)
 _PAGE = 500
 _LONGEST_TITLE = 100
 _LAST_EPOCH = 253_402_300_799_999
@@ -66,8 +66,39 @@ def read_claude_mem(path: Path | None = None) -> Reading:
     with contextlib.ExitStack() as stack:
         connection = stack.enter_context(_database(path))
         total = sum(_count(connection, name) for name in (_SESSIONS, *(t.name for t in _TABLES)))
+        window = _merge_window(_repeated(connection))
         items = _read(connection, counter, closing=stack.pop_all())
-    return Reading(str(path), items, "rows", total, counter.position, MERGE_WITHIN)
+    return Reading(str(path), items, "rows", total, counter.position, window)
+
+
+def _merge_window(repeated: frozenset[str]) -> Callable[[Record], int | None]:
+    def window(record: Record) -> int | None:
+        if isinstance(record, Observation):
+            return ANY_TIME if record.source_id in repeated else None
+        return ECHO if isinstance(record, Prompt) else ANY_TIME
+
+    return window
+
+
+def _repeated(connection: sqlite3.Connection) -> frozenset[str]:
+    """The ids of the observations that a runaway writer stored again and again.
+
+    Newer databases tell by `content_hash` which rows are the same. In older ones two rows with the
+    same text may be two events, as two equal commits are; from the third copy on they are one.
+    """
+    there = _columns(connection, "observations")
+    said = [name for name in _OBSERVATION_TEXTS if name in there]
+    owner = next((name for name in _MEMORY_IDS if name in there), "NULL")
+    hashed = "content_hash" if "content_hash" in there else "NULL"
+    rows = connection.execute(
+        f"""SELECT id, created_at_epoch FROM (
+                SELECT id, created_at_epoch, {hashed} AS hash,
+                    count(*) OVER (PARTITION BY {owner}, {hashed}) AS same_hash,
+                    count(*) OVER (PARTITION BY {", ".join([owner, *said])}) AS same_text
+                FROM observations)
+            WHERE CASE WHEN hash IS NULL THEN same_text > 2 ELSE same_hash > 1 END"""
+    )
+    return frozenset(f"observation-{id}-{epoch}" for id, epoch in rows)
 
 
 @contextlib.contextmanager
@@ -361,19 +392,7 @@ _TABLES: Final = (
     _Table(
         "observations",
         "observation",
-        (
-            "type",
-            "title",
-            "subtitle",
-            "narrative",
-            "text",
-            "facts",
-            "concepts",
-            "files_read",
-            "files_modified",
-            "prompt_number",
-            "discovery_tokens",
-        ),
+        (*_OBSERVATION_TEXTS, "prompt_number", "discovery_tokens"),
         _observation,
     ),
     _Table(

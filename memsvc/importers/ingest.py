@@ -83,7 +83,7 @@ def _batches(reading: Reading, tally: "_Tally") -> Iterator[_Batch]:
 
 
 def _window(reading: Reading, item: Record | WorkSession) -> int | None:
-    return reading.merge_within.get(kind_of(item)) if isinstance(item, Record) else None
+    return reading.merge_window(item) if isinstance(item, Record) else None
 
 
 class _Tally:

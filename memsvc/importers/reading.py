@@ -1,9 +1,9 @@
 """What every reader gives: a stream of items, in the order they are to be written."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
-from memsvc.model import Kind, Record, WorkSession
+from memsvc.model import Record, WorkSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,8 @@ Item = Record | WorkSession | Refused | LeftOut | NotKept
 class Reading:
     """A source that is being read. `total` and `position()` count the same `unit`.
 
-    `merge_within` says, for the kinds named, how many ms may lie between two records that say the
-    same for them to be one.
+    `merge_window` says how many ms may lie between a record and an earlier one that says the same
+    for the two to be one; None keeps it apart.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Reading:
     unit: str
     total: int | None
     position: Callable[[], int]
-    merge_within: Mapping[Kind, int] = field(default_factory=dict)
+    merge_window: Callable[[Record], int | None] = lambda record: None
 
 
 class Counter:

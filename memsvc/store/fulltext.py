@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
+from rapidfuzz.distance import OSA
+
 from memsvc import query as language
-from memsvc import words
 from memsvc.model import SHAPES, Kind
 from memsvc.query import Query
 
@@ -258,8 +259,7 @@ def _nearest(search: Search, word: str) -> list[str]:
     ranked = sorted(
         (distance, -records, term)
         for term, records in _alike(search, stem, most)
-        if len(set(term) ^ set(stem)) <= 2 * most  # spares most of the slow comparisons
-        and (distance := words.typing_distance(stem, term)) <= most
+        if (distance := OSA.distance(stem, term, score_cutoff=most)) <= most
     )
     nearest = [term for distance, _, term in ranked if distance == ranked[0][0]]
     return [_surface(search, term, word) for term in nearest[:MOST_SUGGESTED]]
@@ -289,7 +289,7 @@ def _surface(search: Search, stem: str, word: str) -> str:
     written = [token for row in rows for cell in row for token in _plain(str(cell)).split()]
     stems = _stems([token for token in written if token[:1] == stem[:1]])
     forms = [token for token, its_stem in stems.items() if its_stem == stem]
-    return min(forms, key=lambda form: (words.typing_distance(form, word), form), default=stem)
+    return min(forms, key=lambda form: (OSA.distance(form, word), form), default=stem)
 
 
 def _stems(tokens: list[str]) -> dict[str, str]:

@@ -1,0 +1,64 @@
+"""A snippet is the piece of a record that shows why it was found."""
+
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from samples import OBSERVATIONS
+
+LONGEST = 160 + 8 * 4 + 4 * 40
+
+
+def _snippet(client: FlaskClient, narrative: str, query: str) -> str:
+    client.post("/api/observations", json={"id": 1, "title": "marmot", "narrative": narrative})
+    (row,) = client.get("/api/search", query_string={"query": f"marmot {query}"}).get_json()["results"]
+    return row.get("snippet", "")
+
+
+@pytest.mark.parametrize(
+    ("narrative", "query", "marked"),
+    [
+        ("The token has expired.", "token", "**token**"),
+        ("Tokens expire.", "token", "**Tokens**"),
+        ("Retries retried the retry.", "retry", "**retry**"),
+        ("It calls getUserById twice.", "getUserById", "**getUserById**"),
+        ("登录令牌过期。", "令牌", "**令牌**"),
+        ("See src/main.py for it.", "main.py", "main"),
+    ],
+)
+def test_marks_the_words_looked_for(
+    own_client: FlaskClient, narrative: str, query: str, marked: str
+) -> None:
+    assert marked in _snippet(own_client, narrative, query)
+
+
+def test_shows_the_piece_where_the_words_stand_together(own_client: FlaskClient) -> None:
+    narrative = f"A token. {'filler ' * 200} the refresh token outlived its session. {'end ' * 200}"
+    snippet = _snippet(own_client, narrative, "refresh token session")
+    assert "**refresh** **token** outlived its **session**" in snippet
+    assert snippet.startswith("… ")
+    assert snippet.endswith(" …")
+
+
+def test_a_record_found_by_its_title_alone_needs_none(ask: Any) -> None:
+    rows = ask("/api/search/observations", query="ECONNREFUSED")["results"]
+    assert "snippet" not in rows[0]
+
+
+@settings(deadline=None, max_examples=60, derandomize=True)
+@given(
+    words=st.lists(
+        st.sampled_from(sorted({w for o in OBSERVATIONS for w in o.narrative.split()})),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_is_a_short_single_line_of_the_record(client: FlaskClient, words: list[str]) -> None:
+    query = {"query": " ".join(words), "days": "all", "limit": "100"}
+    for row in client.get("/api/search/observations", query_string=query).get_json()["results"]:
+        snippet = row.get("snippet", "")
+        assert len(snippet) <= LONGEST
+        assert "\n" not in snippet
+        assert snippet.count("**") % 2 == 0
