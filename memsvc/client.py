@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import requests
 
 from memsvc.errors import StoreUnavailable
-from memsvc.settings import Settings
+from memsvc.settings import Settings, address
 
 TIMEOUTS = (2.0, 60.0)
 """Seconds to wait for the worker to be there, and for its answer."""
@@ -18,10 +18,10 @@ def worker_address(settings: Settings) -> str:
     if "MEMSVC_PORT" not in os.environ:
         try:
             told = json.loads(settings.worker_file.read_text("utf-8"))
-            return f"http://{told['host']}:{int(told['port'])}"
+            return address(str(told["host"]), int(told["port"]))
         except (OSError, ValueError, KeyError, TypeError):
             pass
-    return f"http://{settings.host}:{settings.port}"
+    return address(settings.host, settings.port)
 
 
 def ask_worker(

@@ -1,5 +1,6 @@
 """Answers as the leanest text that loses nothing: what agents and people at a terminal read."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -58,13 +59,20 @@ def _row(row: Row, form: str) -> list[str]:
 def _table_row(row: Row) -> str:
     when = local_text(row["created_at_epoch"]) + (" older" if row.get("older") else "")
     anchor = " <- anchor" if row.get("anchor") else ""
-    title = row["title"].replace("|", "\\|")
-    cost = row.get("read_tokens", "")
-    return f"| {_shown_ref(row)}{anchor} | {when} | {_sort(row)} | {title} | {cost} |"
+    sort, title, cost = _cell(_sort(row)), _cell(row["title"]), row.get("read_tokens", "")
+    return f"| {_shown_ref(row)}{anchor} | {when} | {sort} | {title} | {cost} |"
+
+
+def _cell(text: str) -> str:
+    """A text that stays inside its cell."""
+    return " ".join(_CONTROL.sub(" ", text).split()).replace("|", "\\|")
+
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def _shown_ref(row: Row) -> str:
-    return f"#{row['ref']}"
+    return f"#{row['ref']}" if row["kind"] == "observation" else str(row["ref"])
 
 
 def _sort(row: Row) -> str:

@@ -14,7 +14,7 @@ from flask import Flask
 from waitress.server import create_server
 
 from memsvc.errors import StoreUnavailable
-from memsvc.settings import Settings
+from memsvc.settings import Settings, address
 
 LARGEST_HEADER = 1024 * 1024  # a query of 100 kB may take three times that when escaped
 LARGEST_BODY = 64 * 1024 * 1024  # beyond it waitress hangs up; below it we answer 413 ourselves
@@ -27,10 +27,10 @@ def run_server(app: Flask, settings: Settings, ready: Callable[[str], None]) -> 
     """
     server = _create(app, settings)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # leave by the same door as Ctrl-C
-    port = int(server.effective_port)
+    port = _port(server)
     try:
         with _worker_file(settings, port):
-            ready(f"http://{settings.host}:{port}")
+            ready(address(settings.host, port))
             server.run()
     finally:
         server.close()
@@ -48,6 +48,12 @@ def _create(app: Flask, settings: Settings) -> Any:
         max_request_body_size=LARGEST_BODY,
         clear_untrusted_proxy_headers=True,
     )
+
+
+def _port(server: Any) -> int:
+    # a name that stands for several addresses makes several sockets
+    listening = getattr(server, "effective_listen", None) or [(None, server.effective_port)]
+    return int(listening[0][1])
 
 
 def _require_free(settings: Settings) -> None:
@@ -75,8 +81,10 @@ def _bind_sentence(settings: Settings, error: OSError) -> str:
 def _worker_file(settings: Settings, port: int) -> Iterator[None]:
     """Tell clients where this worker listens, for as long as it runs."""
     path = settings.worker_file
-    path.write_text(json.dumps({"pid": os.getpid(), "host": settings.host, "port": port}), "utf-8")
+    told = json.dumps({"pid": os.getpid(), "host": settings.host, "port": port})
+    path.write_text(told, "utf-8")
     try:
         yield
     finally:
-        path.unlink(missing_ok=True)
+        if path.is_file() and path.read_text("utf-8") == told:  # not that of a later worker
+            path.unlink()

@@ -50,6 +50,11 @@ class Settings:
         return self.home / "worker.json"
 
 
+def address(host: str, port: int) -> str:
+    """The URL of a worker; an IPv6 address stands in brackets."""
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
 def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     """The settings that the environment asks for. Raises BadRequest naming a bad variable."""
     given = {s.name: environment.get(s.variable, "").strip() or s.default for s in SETTINGS}

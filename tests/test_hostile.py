@@ -35,7 +35,9 @@ def test_any_bytes_are_a_query(client: FlaskClient, raw: str) -> None:
 
 
 @pytest.mark.parametrize("symbol", SYMBOLS, ids=ascii)
-def test_every_symbol_is_literal_alone_doubled_and_at_a_word(client: FlaskClient, symbol: str) -> None:
+def test_every_symbol_is_literal_alone_doubled_and_at_a_word(
+    client: FlaskClient, symbol: str
+) -> None:
     for query in (symbol, symbol * 2, f"{symbol}payment", f"payment{symbol}", f"pay{symbol}ment"):
         _answers(client, ROUTES[0], quote(query))
 
@@ -86,11 +88,15 @@ def test_every_symbol_is_literal_alone_doubled_and_at_a_word(client: FlaskClient
     ],
 )
 @pytest.mark.parametrize("route", ROUTES)
-def test_operators_of_other_languages_are_words(client: FlaskClient, route: str, query: str) -> None:
+def test_operators_of_other_languages_are_words(
+    client: FlaskClient, route: str, query: str
+) -> None:
     _answers(client, route, query)
 
 
-@pytest.mark.parametrize("piece", ["payment ", "x", "登录", '"', "a-b_c.D ", "-x ", "(", "%00", "p* "])
+@pytest.mark.parametrize(
+    "piece", ["payment ", "x", "登录", '"', "a-b_c.D ", "-x ", "(", "%00", "p* "]
+)
 @pytest.mark.parametrize("route", ROUTES)
 def test_100_kilobytes_are_a_query(client: FlaskClient, route: str, piece: str) -> None:
     _answers(client, route, quote(piece * (100_000 // len(piece)), safe="%"))
@@ -151,7 +157,8 @@ def test_identifiers_and_other_scripts_are_found_whole_and_in_part(
 
 
 @pytest.mark.parametrize(
-    ("query", "ref"), [("charge -double", "1"), ('"keys idempotency"', "2"), ("title:ledger retry", "1")]
+    ("query", "ref"),
+    [("charge -double", "1"), ('"keys idempotency"', "2"), ("title:ledger retry", "1")],
 )
 def test_what_must_not_or_must_stand_as_such_is_kept_to(
     client: FlaskClient, query: str, ref: str

@@ -74,11 +74,13 @@ def test_the_last_line_is_a_next_step(client: FlaskClient) -> None:
     "field", ["title", "type", "narrative", "subtitle", "project", "session_id"]
 )
 @pytest.mark.parametrize("text", ["a | b", "a\nb", "| a\r\n| b |", "a\u2028b", "\\| a", "\x1b[31m"])
-def test_no_text_of_a_record_breaks_its_row(
-    own_client: FlaskClient, field: str, text: str
-) -> None:
+def test_no_text_of_a_record_breaks_its_row(own_client: FlaskClient, field: str, text: str) -> None:
     own_client.post("/api/observations", json={"title": "marmot", field: f"marmot {text}"})
-    for path in ("/api/search?query=marmot", "/api/context/timeline?anchor=1", "/api/context/inject"):
+    for path in (
+        "/api/search?query=marmot",
+        "/api/context/timeline?anchor=1",
+        "/api/context/inject",
+    ):
         (row,) = _rows(_text(own_client, path))
         assert len(re.findall(r"(?<!\\)\|", row)) == 6
         assert "\x1b" not in row
@@ -86,7 +88,11 @@ def test_no_text_of_a_record_breaks_its_row(
 
 def test_full_format_shows_all_that_a_record_says(client: FlaskClient) -> None:
     text = _text(client, "/api/search/observations?query=idempotency+retry&format=full&limit=1")
-    for said in ("A retry after a timeout", "- the key lives for 24 hours", "- src/payments/client.py"):
+    for said in (
+        "A retry after a timeout",
+        "- the key lives for 24 hours",
+        "- src/payments/client.py",
+    ):
         assert said in text
 
 

@@ -95,7 +95,10 @@ def test_eight_clients_read_while_one_writes(live: Worker) -> None:
     def write() -> None:
         with requests.Session() as session:
             for turn in range(30):
-                body = [{"title": f"marmot payment {turn} {part}", "project": "den"} for part in range(3)]
+                body = [
+                    {"title": f"marmot payment {turn} {part}", "project": "den"}
+                    for part in range(3)
+                ]
                 answer = session.post(f"{live.address}/api/observations", json=body, timeout=30)
                 if answer.status_code != 201:
                     errors.append(answer.text)

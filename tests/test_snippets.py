@@ -13,7 +13,9 @@ LONGEST = 160 + 8 * 4 + 4 * 40
 
 def _snippet(client: FlaskClient, narrative: str, query: str) -> str:
     client.post("/api/observations", json={"id": 1, "title": "marmot", "narrative": narrative})
-    (row,) = client.get("/api/search", query_string={"query": f"marmot {query}"}).get_json()["results"]
+    (row,) = client.get("/api/search", query_string={"query": f"marmot {query}"}).get_json()[
+        "results"
+    ]
     return row.get("snippet", "")
 
 

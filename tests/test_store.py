@@ -125,7 +125,9 @@ def test_the_database_of_another_program_is_refused_untouched(tmp_path: Path) ->
     assert _files(tmp_path) == before
 
 
-@pytest.mark.parametrize("content", [b"not a database at all", b"SQLite format 3\x00" + b"\xff" * 5000])
+@pytest.mark.parametrize(
+    "content", [b"not a database at all", b"SQLite format 3\x00" + b"\xff" * 5000]
+)
 def test_a_damaged_file_is_one_sentence_with_a_remedy(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "memsvc.db"
     path.write_bytes(content)
@@ -288,11 +290,36 @@ def _stored(store: SqliteStore) -> dict[Ref, Record]:
 
 
 def _check_index(path: Path) -> None:
+    """Hold the index, word by word, against one made anew from the rows."""
     with _raw(path) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         for shape in SHAPES.values():
             fts = f"{shape.table}_fts"
-            connection.execute(f"INSERT INTO {fts} ({fts}, rank) VALUES ('integrity-check', 1)")
-        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+            connection.execute(f"INSERT INTO {fts} ({fts}) VALUES ('integrity-check')")
+            _rebuild(connection, shape.table)
+            assert _instances(connection, "main", fts) == _instances(connection, "temp", "anew")
+            connection.execute("DROP TABLE temp.anew")
+
+
+def _rebuild(connection: sqlite3.Connection, table: str) -> None:
+    columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table}_fts)")]
+    connection.execute(
+        f"""CREATE VIRTUAL TABLE temp.anew USING fts5(
+            {", ".join(columns)}, tokenize='porter unicode61 remove_diacritics 2')"""
+    )
+    connection.execute(
+        f"""INSERT INTO temp.anew (rowid, {", ".join(columns)})
+            SELECT id, {", ".join(columns)} FROM {table}_text"""
+    )
+
+
+def _instances(connection: sqlite3.Connection, schema: str, fts: str) -> list[tuple[object, ...]]:
+    connection.execute(
+        f"CREATE VIRTUAL TABLE temp.words USING fts5vocab('{schema}', '{fts}', 'instance')"
+    )
+    found = connection.execute("SELECT term, doc, col, offset FROM temp.words").fetchall()
+    connection.execute("DROP TABLE temp.words")
+    return sorted(found)
 
 
 def _check_labels(path: Path, expected: dict[Ref, Record]) -> None:
