@@ -6,7 +6,7 @@ TRIAL := .trial
 DATA ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check fmt bench clean
+.PHONY: help run test check fmt docs bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ check: $(VENV)/ready ## lint, types and tests
 fmt: $(VENV)/ready ## format and fix what can be fixed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+docs: $(VENV)/ready ## write the answers in README.md and the skill's pages anew
+	$(BIN)/python -m tests.documents
 
 bench: $(VENV)/ready ## measure speed and quality: make bench DATA=folder
 	$(BIN)/python -m benchmarks $(DATA)

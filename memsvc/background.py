@@ -6,10 +6,12 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from memsvc.client import ask_worker, worker_address
-from memsvc.errors import StoreUnavailable
+from memsvc.errors import SemanticUnavailable, StoreUnavailable
+from memsvc.ports import SemanticSearch
 from memsvc.settings import Settings
 
 PATIENCE = 10.0
@@ -75,3 +77,34 @@ def stop_worker(settings: Settings) -> str:
     while settings.worker_file.exists() and time.monotonic() < end:
         time.sleep(STEP)
     return "stopped"
+
+
+def follow_here(settings: Settings, semantic: SemanticSearch) -> Iterator[int]:
+    """Index in this process until all is done; how many records wait, again and again.
+
+    Raises SemanticUnavailable when it cannot be done.
+    """
+    try:
+        while semantic.step():
+            yield semantic.report()["waiting"]
+    finally:
+        semantic.stop()
+
+
+def follow_worker(settings: Settings, semantic: SemanticSearch) -> Iterator[int]:
+    """Watch the worker index until all is done; how many records wait, again and again.
+
+    Raises SemanticUnavailable when it cannot be done.
+    """
+    asked, end = semantic.report()["rebuilds"], time.monotonic() + PATIENCE
+    while True:
+        told = ask_worker(settings, "GET", "/api/readiness").json()["parts"]["semantic"]
+        current = told.get("rebuilds") == asked
+        if current and told["ok"] and not told["waiting"]:
+            return
+        if current and (told["ok"] or told["waiting"]):
+            end = time.monotonic() + PATIENCE
+            yield told["waiting"]
+        if time.monotonic() > end:
+            raise SemanticUnavailable(told["detail"])
+        time.sleep(STEP)

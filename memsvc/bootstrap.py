@@ -1,9 +1,13 @@
 """Settings to services: the only place that names adapters."""
 
-from memsvc.dates import now_ms
-from memsvc.services import Services
+from pathlib import Path
+
+from memsvc.errors import SemanticUnavailable
+from memsvc.ports import Embedder, SemanticIndex, SemanticSearch
 from memsvc.settings import Settings
 from memsvc.store.sqlite import SqliteStore, open_store
+
+# What is heavy is imported where it is used: full text must answer within a second of the start.
 
 
 def build_store(settings: Settings) -> SqliteStore:
@@ -11,6 +15,56 @@ def build_store(settings: Settings) -> SqliteStore:
     return open_store(settings.database)
 
 
-def build_services(settings: Settings) -> Services:
-    """Everything that the use cases work with."""
-    return Services(build_store(settings), now_ms)
+def build_semantic(settings: Settings, store: SqliteStore) -> SemanticSearch:
+    """Semantic search as the settings want it; it loads nothing until it is started."""
+    from memsvc.semantic import Parts, Semantic, SwitchedOff
+
+    if settings.semantic == "off":
+        return SwitchedOff()
+    from memsvc.store.vectors import SqliteVectors
+
+    parts = Parts(
+        lambda: load_embedder(settings), lambda embedder, name: open_index(settings, embedder, name)
+    )
+    return Semantic(store, SqliteVectors(store.connections), parts)
+
+
+def load_embedder(settings: Settings) -> Embedder:
+    """The model, loaded. Raises SemanticUnavailable if it is not as it should be."""
+    from memsvc.embed import load_bundled, load_folder
+
+    return load_folder(settings.model) if settings.model else load_bundled()
+
+
+def open_index(settings: Settings, embedder: Embedder, name: str) -> SemanticIndex:
+    """The index for the vectors of this model and of the store of this name.
+
+    Raises SemanticUnavailable.
+    """
+    dimension = int(embedder.fingerprint.split("-")[0])
+    place = settings.index_folder / f"{settings.semantic}-{embedder.fingerprint}"
+    try:
+        return _open(settings, place, f"memsvc-{name}-{embedder.fingerprint}", dimension)
+    except ImportError as error:
+        raise SemanticUnavailable(
+            f"The semantic index {settings.semantic} cannot be used ({error}); install what it "
+            f"needs: pip install 'memsvc[{settings.semantic}]'"
+        ) from error
+
+
+def _open(settings: Settings, place: Path, prefix: str, dimension: int) -> SemanticIndex:
+    if settings.semantic == "chroma":
+        from memsvc.index.chroma import open_chroma
+
+        return open_chroma(place, dimension)
+    if settings.semantic == "chroma-http":
+        from memsvc.index.chroma_http import open_chroma_http
+
+        return open_chroma_http(settings.chroma_url, prefix, dimension)
+    if settings.semantic == "sqlite-vec":
+        from memsvc.index.sqlite_vec import open_sqlite_vec
+
+        return open_sqlite_vec(place.with_suffix(".db"), dimension)
+    from memsvc.index.exact import ExactIndex
+
+    return ExactIndex(dimension)

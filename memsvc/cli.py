@@ -4,7 +4,7 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import requests
 from marshmallow import fields
 
 from memsvc import __version__, skill
-from memsvc.background import is_running, start_worker, stop_worker
+from memsvc.background import follow_here, follow_worker, is_running, start_worker, stop_worker
 from memsvc.catalog import default_text, describe_parameter
 from memsvc.client import ask_worker, worker_address
 from memsvc.errors import BadRequest, MemsvcError, NotFound, StoreUnavailable
@@ -25,6 +25,9 @@ from memsvc.settings import SETTINGS, Settings, load_settings
 
 FAILED, BAD_USE, NO_WORKER, NOT_FOUND = 1, 2, 3, 4
 """Exit codes besides 0: it failed, the call was wrong, no worker answers, no such record."""
+
+LONGEST_LABEL = 30
+"""Characters of a source's name that stand before the progress bar."""
 
 EXIT_CODES = (
     f"Exit codes: 0 answered, {FAILED} failed, {BAD_USE} wrong call, "
@@ -257,14 +260,55 @@ def stop() -> None:
 
 
 def _serve(settings: Settings, ready: Callable[[str], None]) -> None:
-    from memsvc.bootstrap import build_services  # the server's imports are for the worker only
+    from memsvc.bootstrap import build_semantic, build_store  # for the worker only: they take time
+    from memsvc.dates import now_ms
     from memsvc.server import run_server
+    from memsvc.services import Services
     from memsvc.web import create_app
 
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
     # waitress warns of every queued request; a busy worker is not worth a line each
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)
-    run_server(create_app(build_services(settings), settings.host), settings, ready)
+    store = build_store(settings)
+    semantic = build_semantic(settings, store)
+
+    def listening(address: str) -> None:
+        semantic.start()
+        ready(address)
+
+    try:
+        app = create_app(Services(store, now_ms, semantic), settings.host)
+        run_server(app, settings, listening)
+    finally:
+        semantic.stop()
+        store.close()
+
+
+@memsvc.command()
+@click.option("--rebuild", is_flag=True, help="Make the index anew from the vectors in the store.")
+def index(rebuild: bool) -> None:
+    """Bring the semantic index up to date, by the running worker or here, and wait for it."""
+    from memsvc.bootstrap import build_semantic, build_store
+
+    settings = load_settings()
+    store = build_store(settings)
+    try:
+        semantic = build_semantic(settings, store)
+        if rebuild:
+            semantic.ask_rebuild()
+        follow = follow_worker if is_running(settings) else follow_here
+        _show_indexing(follow(settings, semantic))
+    finally:
+        store.close()
+
+
+def _show_indexing(waiting: Iterator[int]) -> None:
+    """A progress bar over how many records still wait."""
+    most = next(waiting, 0)
+    with click.progressbar(length=most, label="Indexing", file=sys.stderr, show_pos=True) as bar:
+        for left in waiting:
+            bar.update(max(0, most - left - bar.pos))
+    click.echo("The semantic index knows all records.")
 
 
 @memsvc.command()
@@ -408,16 +452,26 @@ def _run_import(reading: Reading, dry_run: bool, as_json: bool) -> None:
 
 def _import(store: Any, reading: Reading, *, dry_run: bool) -> Any:
     """Run an import under a progress bar on standard error."""
-    label = f"Reading {reading.name}"
-    with click.progressbar(
-        length=reading.total or 0, label=label, file=sys.stderr, show_pos=reading.total is None
-    ) as bar:
-        return ingest(
-            store,
-            reading,
-            dry_run=dry_run,
-            progress=lambda done, total: bar.update(max(0, done - bar.pos)),
-        )
+    label = f"Reading {Path(reading.name).name[:LONGEST_LABEL] or reading.name}"
+    try:
+        with click.progressbar(
+            map(str, ()),  # the import draws its items itself; this has no length of its own
+            length=reading.total,
+            label=label,
+            width=0,  # as wide as the terminal: a line that wraps cannot be drawn again
+            file=sys.stderr,
+            show_pos=reading.total is None,
+        ) as bar:
+            return ingest(
+                store,
+                reading,
+                dry_run=dry_run,
+                progress=lambda done, total: bar.update(max(0, done - bar.pos)),
+            )
+    except KeyboardInterrupt:
+        kept = "nothing was written" if dry_run else "what is written stays, run it again to finish"
+        click.echo(f"\nmemsvc: interrupted; {kept}", err=True)
+        sys.exit(FAILED)
 
 
 # -- the skill ------------------------------------------------------------------------------------

@@ -6,7 +6,8 @@ from typing import Any
 from memsvc.dates import utc_text
 from memsvc.model import Filter, Kind, WorkEntry
 from memsvc.page import Page, Row
-from memsvc.search import make_rows, read_search
+from memsvc.request import read_search
+from memsvc.search import make_rows
 from memsvc.services import Services
 
 LAST = 50

@@ -93,6 +93,14 @@ class StoreTooNew(StoreUnavailable):
     title = "Store from a newer version"
 
 
+class SemanticUnavailable(MemsvcError):
+    """The semantic index or its model cannot be used; `detail` says why in one sentence."""
+
+    status = 503
+    code = "semantic_unavailable"
+    title = "Semantic search unavailable"
+
+
 KINDS: tuple[type[MemsvcError], ...] = (
     BadRequest,
     SourceUnreadable,
@@ -105,6 +113,7 @@ KINDS: tuple[type[MemsvcError], ...] = (
     StoreUnavailable,
     StoreDamaged,
     StoreTooNew,
+    SemanticUnavailable,
     MemsvcError,
 )
 """The closed list of error codes, in the order help shows them."""

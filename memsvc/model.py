@@ -4,7 +4,7 @@ import hashlib
 import json
 from dataclasses import dataclass, fields
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 
 class Kind(StrEnum):
@@ -199,13 +199,17 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One found record: where it stands, when it was made, and why it is here (0-1)."""
+    """One found record: where it stands, when it was made, and why it is here (0-1).
+
+    `meaning` is the share of its relevance that comes from what it means, not from its words.
+    """
 
     ref: Ref
     created_at_epoch: int
     relevance: float = 0.0
     recency: float = 0.0
     older: bool = False
+    meaning: float = 0.0
 
     @property
     def score(self) -> float:
@@ -238,3 +242,32 @@ class WorkEntry:
     last_at_epoch: int
     hits: dict[Kind, list[Hit]]
     counts: dict[Kind, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """A record as a semantic index knows it: its vectors, of shape (n, dimension) and unit length,
+    and what it can be selected by. `groups` holds (field, folded values) of project, type, concept.
+    """
+
+    ref: Ref
+    created_at_epoch: int
+    groups: tuple[tuple[str, tuple[str, ...]], ...]
+    vectors: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A record that waits for its vectors; `sequence` changes whenever the record does."""
+
+    sequence: int
+    ref: Ref
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What an index has to follow: the record as it is now, or None if it is to be taken out."""
+
+    sequence: int
+    ref: Ref
+    embedded: Embedded | None

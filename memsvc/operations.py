@@ -7,7 +7,7 @@ from typing import Any
 
 from marshmallow import Schema
 
-from memsvc import context, parameters, reading, timeline, writing
+from memsvc import context, meaning, parameters, reading, timeline, writing
 from memsvc.model import SHAPES, Kind, Ref
 from memsvc.page import Page
 from memsvc.search import run_search
@@ -129,7 +129,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "/api/search/by-type",
         "search by-type",
         "List observations of a type, newest first or ranked by a query.",
-        "to list all decisions, bugfixes, features",
+        "for all decisions, bugfixes or features; with a query, for those on a subject",
         partial(run_search, kinds=[OBSERVATION], echo="type"),
         {
             **parameters.types(required=True),
@@ -146,7 +146,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "/api/search/by-concept",
         "search by-concept",
         "List observations that carry a concept, newest first or ranked by a query.",
-        "to list gotchas, patterns, trade-offs",
+        "for gotchas, patterns or trade-offs; with a query, for those on a subject",
         partial(run_search, kinds=[OBSERVATION], echo="concept"),
         {
             **parameters.concepts("concept"),
@@ -163,7 +163,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "/api/search/by-file",
         "search by-file",
         "List the observations and sessions that touched a file or folder.",
-        "to see the history of a file or folder",
+        "when the question names a file or folder, also one that is gone by now",
         partial(run_search, kinds=[OBSERVATION, SESSION], echo="filePath", grouped=True),
         {
             **parameters.files("filePath"),
@@ -180,7 +180,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "/api/context/recent",
         "context recent",
         "Show the last work sessions and what they left.",
-        "to pick up where work stopped",
+        "to pick up where work stopped, or to tell what was done lately",
         context.recent_context,
         {
             **parameters.project(),
@@ -201,7 +201,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "/api/context/timeline",
         "context timeline",
         "Show what happened just before and after a record or a date.",
-        "to see what led to something and what followed",
+        "for a date, or to see what led to a record and what followed",
         timeline.around_anchor,
         {
             **parameters.anchor(required=True),
@@ -244,10 +244,10 @@ OPERATIONS: tuple[Operation, ...] = (
         "/api/search/help",
         "help",
         "Describe every operation, or one of them.",
-        "to look up parameters",
+        "when a parameter was refused, or for an operation without a page",
         lambda services, given: {},  # made by the catalog, which knows this whole table
         {"operation": parameters.text("name of one operation, such as by-file")},
-        {"operation": "by-file"},
+        {"operation": "timeline"},
         cost="about 4,000 tokens for all operations as text, 300 for one",
         argument="operation",
         aliases=("/api/help",),
@@ -268,6 +268,25 @@ OPERATIONS: tuple[Operation, ...] = (
             **parameters.common(),
         },
         {"query": "double charge", "limit": "3"},
+        argument="query",
+    ),
+    Operation(
+        "semantic",
+        "/api/search/semantic",
+        "search semantic",
+        "Find the memories nearest in meaning, whatever their words.",
+        "when you cannot guess the words a record would use",
+        meaning.search_memories,
+        {
+            **parameters.query(required=True),
+            **parameters.limit("memories", 5, 100),
+            "days_back": parameters.number("only the last so many days; none: all", None, 1, 36500),
+            **parameters.project(),
+            **parameters.kinds(),
+            **parameters.form(),
+        },
+        {"query": "customers billed twice", "limit": "3"},
+        errors=("bad_parameter", "semantic_unavailable"),
         argument="query",
     ),
     Operation(

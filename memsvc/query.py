@@ -83,8 +83,8 @@ def parse(text: str) -> Query:
     """Read a query. Any text is one."""
     places: dict[str, dict[str | Term, None]] = {}
     seen: set[tuple[str, str | Term]] = set()
-    for found in _ITEM.finditer(_UNSTORABLE.sub(" ", text)):
-        for place, value in _meanings(found):
+    for item in dict.fromkeys(_ITEM.findall(_UNSTORABLE.sub(" ", text))):
+        for place, value in _meanings(*item):
             seen.add((place, value))
             if len(seen) <= MAX_TERMS:
                 places.setdefault(place, {})[value] = None
@@ -151,13 +151,11 @@ def exclusions(query: Query, title: str = "title") -> str:
     return _any([expression(term, title) for term in query.excluded] + tagged)
 
 
-def _meanings(found: re.Match[str]) -> Iterator[tuple[str, str | Term]]:
+def _meanings(minus: str, field: str, phrase: str, word: str) -> Iterator[tuple[str, str | Term]]:
     """Give where one item of the text belongs in a `Query`, and as what."""
-    minus, field, phrase, word = found.group("minus", "field", "phrase", "word")
-    text = (word if phrase is None else phrase)[:MAX_LENGTH]
-    name = (field or "").lower()
+    text, name = (word or phrase)[:MAX_LENGTH], field.lower()
     if name in ("", "title"):
-        yield from _term(text, bool(minus), quoted=word is None, title=bool(name))
+        yield from _term(text, bool(minus), quoted=not word, title=bool(name))
     else:
         for value in filter(None, map(str.strip, text.split(","))):
             yield _filter(name, value, bool(minus))
@@ -165,9 +163,9 @@ def _meanings(found: re.Match[str]) -> Iterator[tuple[str, str | Term]]:
 
 def _term(text: str, minus: bool, *, quoted: bool, title: bool) -> Iterator[tuple[str, Term]]:
     prefix = not quoted and _PREFIX.fullmatch(text) is not None
-    term = Term(text.removesuffix("*") if prefix else text, prefix, quoted, title)
-    if expression(term):
-        yield "excluded" if minus else "required" if quoted or title else "words", term
+    if words.any_in(text):
+        place = "excluded" if minus else "required" if quoted or title else "words"
+        yield place, Term(text.removesuffix("*") if prefix else text, prefix, quoted, title)
 
 
 def _filter(name: str, value: str, minus: bool) -> tuple[str, str | Term]:

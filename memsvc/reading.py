@@ -112,9 +112,15 @@ def report_readiness(services: Services, given: Mapping[str, Any]) -> dict[str, 
     parts = {
         "store": state,
         "fulltext": state,
-        "semantic": {"ok": False, "detail": "not configured; full text answers"},
+        "semantic": _semantic_state(services),
     }
     return {"ready": bool(state["ok"]), "parts": parts}
+
+
+def _semantic_state(services: Services) -> dict[str, Any]:
+    if services.semantic is None:
+        return {"ok": False, "detail": "not configured; full text answers"}
+    return services.semantic.report()
 
 
 def session_start(services: Services, given: Mapping[str, Any]) -> Page:

@@ -28,7 +28,14 @@ SETTINGS = (
     Setting("host", "127.0.0.1", "address the worker listens on"),
     Setting("port", "37777", "port the worker listens on; 0 picks a free one"),
     Setting("threads", "4", "requests answered at the same time (1-64)"),
+    Setting("semantic", "chroma", "semantic index: chroma, chroma-http, sqlite-vec, exact or off"),
+    Setting("chroma_url", "http://127.0.0.1:8000", "Chroma server, for chroma-http"),
+    Setting("model", "", "folder with another model.onnx and tokenizer.json; empty: the bundled"),
 )
+
+
+INDEXES = ("chroma", "chroma-http", "sqlite-vec", "exact", "off")
+"""What may keep the vectors; off: full text alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +46,9 @@ class Settings:
     host: str
     port: int
     threads: int
+    semantic: str
+    chroma_url: str
+    model: Path | None
 
     @property
     def database(self) -> Path:
@@ -48,6 +58,11 @@ class Settings:
     def worker_file(self) -> Path:
         """Where the running worker writes its address, for clients to find it."""
         return self.home / "worker.json"
+
+    @property
+    def index_folder(self) -> Path:
+        """Where an index on this machine keeps its files; they can be deleted and made anew."""
+        return self.home / "index"
 
 
 def address(host: str, port: int) -> str:
@@ -63,7 +78,16 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
         host=given["host"],
         port=_whole_number("port", given["port"], 0, 65535),
         threads=_whole_number("threads", given["threads"], 1, 64),
+        semantic=_one_of("semantic", given["semantic"], INDEXES),
+        chroma_url=given["chroma_url"],
+        model=Path(given["model"]).expanduser().absolute() if given["model"] else None,
     )
+
+
+def _one_of(name: str, text: str, allowed: tuple[str, ...]) -> str:
+    if text in allowed:
+        return text
+    raise BadRequest(f"MEMSVC_{name.upper()} is {text!r}; allowed: {', '.join(allowed)}")
 
 
 def _whole_number(name: str, text: str, low: int, high: int) -> int:

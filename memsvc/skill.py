@@ -4,10 +4,10 @@ import re
 import shlex
 import shutil
 from collections.abc import Iterator
-from importlib import resources
 from pathlib import Path
 
 from memsvc.catalog import describe_parameter, example_path
+from memsvc.errors import MemsvcError
 from memsvc.operations import TEN, Operation
 from memsvc.tokens import count_tokens
 
@@ -16,25 +16,38 @@ ADDRESS = "http://127.0.0.1:37777"
 PAGE_TOKENS, BODY_TOKENS, START_TOKENS, TREE_TOKENS = 500, 900, 150, 6000
 """Most tokens of an operation page, of SKILL.md's body, of name and description, of all pages."""
 
+PAGE_WORDS = 350
+DESCRIPTION_LETTERS = 500
+"""Most letters of our own description; the specification allows twice as many."""
+
 KEYS = {"name", "description", "license", "compatibility", "metadata", "allowed-tools"}
 """Keys that the Agent Skills specification allows in the frontmatter."""
 
 AGENT_FOLDERS = (".claude", ".agents", ".codex", ".cursor", ".gemini", ".opencode")
 """Where agents look for `skills/`: the first always, the others where they are there already."""
 
-SELDOM = ("render", "format", "offset", "orderBy", "dateStart", "dateEnd", "explain")
+SELDOM = ("dateStart", "dateEnd", "orderBy", "offset", "format", "explain", "render")
 """Parameters that every search takes and that one line tells of."""
 
 
 def tree() -> Path:
-    """The folder of the skill, in a checkout or in the installed package."""
-    checkout = Path(__file__).parent.parent / "skills" / NAME
-    return checkout if checkout.exists() else Path(str(resources.files("memsvc.skills"))) / NAME
+    """The folder of the skill: inside an installed package, beside the package in a checkout."""
+    package = Path(__file__).parent
+    places = (package / "skills" / NAME, package.parent / "skills" / NAME)
+    return next((place for place in places if place.is_dir()), places[0])
+
+
+# -- the pages ------------------------------------------------------------------------------------
+
+
+def pages() -> dict[str, str]:
+    """Every generated page by its place in the tree."""
+    return {f"operations/{operation.name}.md": page_of(operation) for operation in TEN}
 
 
 def page_of(operation: Operation) -> str:
     """The page of one operation; its answer is filled in by whoever runs its command."""
-    words = [f"memsvc {operation.command}", *_example_words(operation)]
+    words = ["memsvc", operation.command, *_example_words(operation)]
     return f"""# {operation.name}
 
 {operation.summary} Use it {operation.when}.
@@ -48,28 +61,33 @@ def page_of(operation: Operation) -> str:
 
 By HTTP: `curl -s '{ADDRESS}{example_path(operation)}&render=text'`
 
+{_parameter_head(operation)}
+
 {chr(10).join(_parameter_lines(operation))}
 
-Cost: {operation.cost}. {_errors(operation)}
+Cost: {operation.cost}. Errors: {_errors(operation)}.
 """
 
 
 def _example_words(operation: Operation) -> Iterator[str]:
     """The example's parameters as a command takes them: the argument bare, the rest as options."""
     for name, value in operation.example.items():
-        yield shlex.quote(value) if name == operation.argument else f"--{name} {value}"
+        bare = name == operation.argument
+        yield value if bare else f"--{name.replace('_', '-')} {shlex.quote(value)}"
+
+
+def _parameter_head(operation: Operation) -> str:
+    bare = f"`{operation.argument}` bare, others " if operation.argument else ""
+    return f"Parameters (command: {bare}`--name value`):"
 
 
 def _parameter_lines(operation: Operation) -> Iterator[str]:
-    seldom = []
-    for name, field in operation.schema.fields.items():
-        described = describe_parameter(name, field)
-        if name in SELDOM:
-            seldom.append(f"`{name}`{_values(described)}")
-        else:
-            yield f"- `{name}`{_facts(described)}: {described['meaning']}"
-    if seldom:
-        yield f"- also {', '.join(seldom)}"
+    described = [describe_parameter(n, f) for n, f in operation.schema.fields.items()]
+    for one in described:
+        if one["name"] not in SELDOM:
+            yield f"- `{one['name']}`{_facts(one)}: {one['meaning']}"
+    seldom = [f"`{one['name']}`{_values(one)}" for one in described if one["name"] in SELDOM]
+    yield f"- also {', '.join(seldom)}"
 
 
 def _facts(described: dict[str, object]) -> str:
@@ -81,102 +99,163 @@ def _facts(described: dict[str, object]) -> str:
 
 
 def _values(described: dict[str, object]) -> str:
+    if described["type"] == "date":
+        return " (2026-10-13, 7d)"
     values = described.get("allowed")
     return f" ({'|'.join(values)})" if isinstance(values, list) else ""
 
 
+_SAID = {
+    "bad_parameter": "exit 2 (HTTP 400) names what is wrong and what is allowed",
+    "no_such_record": "exit 4 (404), no such record",
+}
+
+
 def _errors(operation: Operation) -> str:
-    said = {
-        "bad_parameter": "A wrong parameter exits with 2 and names what is allowed.",
-        "no_such_record": "A ref that is not there exits with 4.",
-    }
-    return " ".join(said[code] for code in operation.errors if code in said)
+    said = [_SAID[code] for code in operation.errors if code in _SAID]
+    return "; ".join([*said, "exit 3, no worker: `memsvc start`"])
 
 
-def pages() -> dict[str, str]:
-    """Every generated page by its place in the tree."""
-    return {f"operations/{operation.name}.md": page_of(operation) for operation in TEN}
+# -- the check ------------------------------------------------------------------------------------
 
 
 def check(root: Path) -> list[str]:
     """What is wrong with a skill tree, by the specification and by its own budgets."""
-    text = (root / "SKILL.md").read_text("utf-8") if (root / "SKILL.md").exists() else ""
+    page = root / "SKILL.md"
+    text = _text(page) if page.is_file() else ""
     found = re.fullmatch(r"---\n(.*?)\n---\n(.*)", text, re.S)
     if not found:
-        return [f"{root / 'SKILL.md'} is missing or has no frontmatter between --- lines"]
+        return [f"{page} is missing or has no frontmatter between --- lines"]
     head = dict(_frontmatter(found[1]))
-    return [*_head_faults(root, head), *_size_faults(root, head, found[2]), *_link_faults(root)]
+    return [
+        *_yaml_faults(found[1]),
+        *_head_faults(root, head),
+        *_size_faults(root, head, found[2]),
+        *_link_faults(root),
+    ]
 
 
 def _frontmatter(block: str) -> Iterator[tuple[str, str]]:
+    """Keys and values; indented lines belong to the key above, such as metadata."""
     for line in block.splitlines():
-        name, _, value = line.partition(":")
-        yield name.strip(), value.strip()
+        if line.strip() and not line.startswith((" ", "\t")):
+            name, _, value = line.partition(":")
+            yield name.strip(), value.strip().strip("\"'")
+
+
+def _yaml_faults(block: str) -> Iterator[str]:
+    """Lines that a YAML reader takes for something else than they look like."""
+    names = [name for name, _ in _frontmatter(block)]
+    yield from (f"frontmatter key {n!r} is given twice" for n in set(names) if names.count(n) > 1)
+    for line in block.splitlines():
+        name, colon, value = line.strip().partition(":")
+        plain = not re.fullmatch(r"\s*('[^']*'|\"[^\"\\]*\")\s*", value)
+        if line.strip() and not (colon and re.match(r"\s|$", value)):
+            yield f"frontmatter line {line.strip()[:40]!r} is not `key: value`"
+        elif plain and re.search(r":\s|\s#|^\s*[\[\]{}&*!|>'\"%@`,?#-]", value):
+            yield f"frontmatter value of {name!r} means something else in YAML: quote it"
 
 
 def _head_faults(root: Path, head: dict[str, str]) -> Iterator[str]:
     name, description = head.get("name", ""), head.get("description", "")
-    yield from (f"frontmatter key {key!r} is not allowed" for key in head.keys() - KEYS)
+    yield from (f"frontmatter key {key!r} is not allowed" for key in sorted(head.keys() - KEYS))
     if name != root.name:
         yield f"name {name!r} differs from the folder {root.name!r}"
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name) or len(name) > 64:
-        yield f"name {name!r}: 1-64 lowercase letters, digits and single hyphens"
-    if not 1 <= len(description) <= 500 or re.search("[<>]", description):
-        yield f"description has {len(description)} characters; allowed: 1-500, without < and >"
-    if len(head.get("compatibility", "")) > 500:
-        yield "compatibility has more than 500 characters"
+        yield f"name {name!r}; allowed: 1-64 lowercase letters, digits and single hyphens"
+    if not 1 <= len(description) <= DESCRIPTION_LETTERS or re.search("[<>]", description):
+        allowed = f"1-{DESCRIPTION_LETTERS}, without < and >"
+        yield f"description has {len(description)} characters; allowed: {allowed}"
+    if "compatibility" in head and not 1 <= len(head["compatibility"]) <= 500:
+        yield f"compatibility has {len(head['compatibility'])} characters; allowed: 1-500"
+    if head.get("metadata"):
+        yield "metadata is not a map of keys to values"
 
 
 def _size_faults(root: Path, head: dict[str, str], body: str) -> Iterator[str]:
-    sizes = {str(page.relative_to(root)): _tokens(page) for page in _markdown(root)}
     start = count_tokens(f"{head.get('name')}: {head.get('description')}")
     yield from _over("name and description", start, START_TOKENS)
     yield from _over("body of SKILL.md", count_tokens(body), BODY_TOKENS)
-    yield from _over("all pages", sum(sizes.values()), TREE_TOKENS)
-    for place, tokens in sizes.items():
+    yield from _over("all pages", sum(sizes(root).values()), TREE_TOKENS)
+    if not body.strip():
+        yield "SKILL.md says nothing below its frontmatter"
+    for place, tokens in sizes(root).items():
         if place != "SKILL.md":
             yield from _over(place, tokens, PAGE_TOKENS)
+            yield from _over(place, len(_text(root / place).split()), PAGE_WORDS, "words")
 
 
-def _over(what: str, tokens: int, most: int) -> Iterator[str]:
-    if tokens > most:
-        yield f"{what}: {tokens} tokens; allowed: {most}"
+def _over(what: str, size: int, most: int, unit: str = "tokens") -> Iterator[str]:
+    if size > most:
+        yield f"{what}: {size} {unit}; allowed: {most}"
+
+
+def _link_faults(root: Path) -> Iterator[str]:
+    root = root.resolve()
+    linked = {root / "SKILL.md"}
+    for page in _markdown(root):
+        place = page.relative_to(root)
+        if len(place.parts) > 2:
+            yield f"{place} lies deeper than one folder"
+        for link in _links(page):
+            target = (page.parent / link).resolve()
+            linked |= {target} if page.name == "SKILL.md" else set()
+            if not target.is_relative_to(root):
+                yield f"{place} links to {link}, which is outside the skill"
+            elif not target.exists():
+                yield f"{place} links to {link}, which is not there"
+    missed = [page for page in _markdown(root) if page.resolve() not in linked]
+    yield from (f"SKILL.md does not link to {page.relative_to(root)}" for page in missed)
+
+
+def _links(page: Path) -> list[str]:
+    """Where a page's links lead inside the tree."""
+    links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", _text(page))
+    return [link for link in links if "://" not in link and not link.startswith("mailto:")]
 
 
 def _markdown(root: Path) -> list[Path]:
     return sorted(root.rglob("*.md"))
 
 
-def _tokens(page: Path) -> int:
-    return count_tokens(page.read_text("utf-8"))
-
-
-def _link_faults(root: Path) -> Iterator[str]:
-    for page in _markdown(root):
-        for link in re.findall(r"\]\(([^)#]+)\)", page.read_text("utf-8")):
-            if "://" not in link and not (page.parent / link).exists():
-                yield f"{page.relative_to(root)} links to {link}, which is not there"
-        if len(page.relative_to(root).parts) > 2:
-            yield f"{page.relative_to(root)} lies deeper than one folder"
+def _text(page: Path) -> str:
+    return page.read_text("utf-8", "replace")
 
 
 def sizes(root: Path) -> dict[str, int]:
     """What each page of the skill costs to read, in tokens."""
-    return {str(page.relative_to(root)): _tokens(page) for page in _markdown(root)}
+    return {p.relative_to(root).as_posix(): count_tokens(_text(p)) for p in _markdown(root)}
+
+
+# -- putting it where agents look -----------------------------------------------------------------
 
 
 def install(into: Path) -> list[Path]:
-    """Copy the skill to where agents look below a folder, and say where it lies now."""
+    """Copy the skill to where agents look below a folder, and say where it lies now.
+
+    Raises MemsvcError with a sentence when a folder cannot be written.
+    """
     first, *others = (into / name for name in AGENT_FOLDERS)
     targets = [first, *(folder for folder in others if folder.is_dir())]
-    return [_copy(folder / "skills" / NAME) for folder in targets]
+    return [_installed(folder / "skills" / NAME) for folder in targets]
+
+
+def _installed(target: Path) -> Path:
+    try:
+        return target if target.resolve() == tree().resolve() else _copy(target)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise MemsvcError(f"The skill cannot be put at {target}: {reason}.") from error
 
 
 def _copy(target: Path) -> Path:
     """Put this version of the skill in place, whole: pages of an older one must not stay."""
     fresh = target.with_name(f".{NAME}.new")
     shutil.rmtree(fresh, ignore_errors=True)
-    shutil.copytree(tree(), fresh, ignore=shutil.ignore_patterns("evals", "__pycache__"))
-    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(tree(), fresh, ignore=shutil.ignore_patterns("evals", "__*__*"))
+    if target.is_symlink():
+        target.unlink()
+    elif target.exists():
+        shutil.rmtree(target)
     fresh.rename(target)
     return target

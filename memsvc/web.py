@@ -90,7 +90,7 @@ def _view(services: Services, operation: Operation) -> Callable[..., Response]:
         if operation.name == "readiness" and not answer["ready"]:
             return _respond(to_json(answer), "application/json", 503)
         if _wants_text(operation, given):
-            is_record = operation.path.endswith("<id>")
+            is_record = operation.path.endswith("<id>") and operation.method == "GET"
             text = record_text(answer) if is_record else f"{document_text(answer)}\n"
             return _respond(text, "text/markdown")
         return _respond(to_json(answer), "application/json", 201 if answer.get("stored") else 200)

@@ -49,6 +49,12 @@ def tokens(text: str) -> list[str]:
     return _TOKEN.findall(_composed(text))
 
 
+def any_in(text: str) -> bool:
+    """Say whether `text` holds anything to look for: a token, or a symbol that stands for one."""
+    # composing accents neither makes nor unmakes a letter, so it can be left out here
+    return _TOKEN.search(text) is not None or bool(symbols(text))
+
+
 def has_cjk(text: str) -> bool:
     """Say whether `text` holds Han, kana or Hangul."""
     return _CJK_RUN.search(text) is not None

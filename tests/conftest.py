@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 import requests
 from flask.testing import FlaskClient
-from samples import fill, services_over
+from meaning import indexed
+from samples import NOW, fill, services_over
 
 from memsvc.services import Services
 from memsvc.store.sqlite import SqliteStore, open_store
@@ -38,6 +39,12 @@ def services(store: SqliteStore) -> Services:
 def client(services: Services) -> FlaskClient:
     """The routes over the shared samples."""
     return create_app(services).test_client()
+
+
+@pytest.fixture(scope="session")
+def meaning_client(store: SqliteStore) -> FlaskClient:
+    """The routes over the shared samples, with semantic search."""
+    return create_app(Services(store, lambda: NOW, indexed(store))).test_client()
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """The documents' commands and answers: run them on the sample store, compare, or write them anew.
 
-    python -m tests.documents        writes the answers of README.md anew
+    python -m tests.documents        writes README.md's answers and the skill's pages anew
 
 A block of ```bash is followed by a block with its answer. The worker that answers holds the
 bundled sample, its clock stands still, and its zone is UTC.
@@ -15,7 +15,7 @@ import shlex
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import requests
@@ -26,13 +26,15 @@ from memsvc.bootstrap import build_store
 from memsvc.cli import memsvc
 from memsvc.importers.ingest import ingest
 from memsvc.importers.jsonl import read_jsonl
+from memsvc.ports import SemanticSearch
 from memsvc.sample import SAMPLE
 from memsvc.services import Services
 from memsvc.settings import SETTINGS, load_settings
+from memsvc.skill import ADDRESS, pages, tree
+from memsvc.store.sqlite import SqliteStore
 from memsvc.web import create_app
 
 ROOT = Path(__file__).parent.parent
-ADDRESS = "http://127.0.0.1:37777"
 NOW = 1_794_571_200_000  # 2026-11-13 12:00 UTC, the day after the sample's last record
 
 EXAMPLE = re.compile(
@@ -43,16 +45,20 @@ TABLE = re.compile(r"(<!-- settings -->\n).*?(<!-- /settings -->)", re.S)
 
 
 @contextlib.contextmanager
-def sample_worker() -> Iterator[str]:
-    """The address of a worker over the sample store, its clock standing still."""
+def sample_worker(
+    semantic_over: Callable[[SqliteStore], SemanticSearch | None] = lambda store: None,
+) -> Iterator[str]:
+    """The address of a worker over the sample store, its clock standing still.
+
+    It answers from full text alone, so that the answers are the same on every machine.
+    """
     logging.getLogger("werkzeug").setLevel(logging.ERROR)  # no line for each request
     with tempfile.TemporaryDirectory() as home, utc():
         store = build_store(load_settings({"MEMSVC_HOME": home}))
         ingest(store, read_jsonl(SAMPLE))
-        server = make_server(
-            "127.0.0.1", 0, create_app(Services(store, lambda: NOW)), threaded=True
-        )
-        thread = threading.Thread(target=server.serve_forever)
+        services = Services(store, lambda: NOW, semantic_over(store))
+        server = make_server("127.0.0.1", 0, create_app(services), threaded=True)
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
         try:
             yield f"http://127.0.0.1:{server.server_port}"
@@ -131,11 +137,25 @@ def settings_table() -> str:
     return "\n".join(["| Variable | Default | Meaning |", "|---|---|---|", *rows]) + "\n"
 
 
+def documents() -> dict[Path, str]:
+    """Every document by its place: the generated pages as the table makes them, the rest as is."""
+    generated = {tree() / place: page for place, page in pages().items()}
+    written = [ROOT / "README.md", *sorted(tree().rglob("*.md"))]
+    return {path: path.read_text("utf-8") for path in written} | generated
+
+
+def renewed(path: Path) -> str:
+    """A document as it should be; it asks a worker of its own, for some documents write."""
+    with sample_worker() as address:
+        return refresh(documents()[path], address)
+
+
 def main() -> None:
     """Write every document anew."""
-    with sample_worker() as address:
-        path = ROOT / "README.md"
-        path.write_text(refresh(path.read_text("utf-8"), address), "utf-8")
+    for path in documents():
+        document = renewed(path)
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(document, "utf-8")
 
 
 if __name__ == "__main__":

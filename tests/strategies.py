@@ -34,22 +34,10 @@ paths = st.builds(
 )
 
 operators = st.sampled_from(
-    ['"', "'", "*", "-", "+", "(", ")", "AND", "OR", "NOT", "NEAR", "^", ":", "title:", "file:"]
-    + [
-        "type:",
-        "concept:",
-        "project:",
-        "{",
-        "}",
-        "\x00",
-        "\\",
-        "%",
-        "_",
-        ";",
-        "--",
-        "\n",
-        "🚀",
-        "C++",
+    [
+        *("AND", "OR", "NOT", "NEAR", "title:", "file:", "type:", "concept:", "project:", "C++"),
+        *('"', "'", "*", "-", "+", "(", ")", "^", ":", "{", "}", "\x00", "\\", "%", "_", ";"),
+        *("--", "\n", "🚀"),
     ]
 )
 symbols = st.text(string.printable, max_size=12)

@@ -4,6 +4,9 @@ from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
+from samples import OBSERVATIONS, SUMMARIES
+
+from memsvc.model import SHAPES, Ref, kind_of
 
 
 def _files(ask: Any, path: str) -> set[str]:
@@ -116,11 +119,28 @@ def test_a_path_that_no_record_names_leads_to_the_nearest(ask: Any, path: str, n
 
 def test_several_paths_are_alternatives(ask: Any) -> None:
     assert _files(ask, "README.md,CLAUDE.md") == {"4", "13"}
+    assert _files(ask, "README.md,*.ts,src/parser/*") == {"3", "4", "6"}
+
+
+def test_a_lone_star_selects_all_that_names_a_file(ask: Any) -> None:
+    named = {
+        str(Ref(kind_of(record), int(record.source_id)))
+        for record in (*OBSERVATIONS, *SUMMARIES)
+        if any(getattr(record, cell) for cell in SHAPES[kind_of(record)].files)
+    }
+    assert _files(ask, "*") == _files(ask, "**") == named
+
+
+@pytest.mark.parametrize("form", ["f{}.py", "f{}*", "*f{}"])
+def test_a_long_list_of_paths_is_no_fault_of_ours(client: FlaskClient, form: str) -> None:
+    paths = ",".join(form.format(number) for number in range(2000))
+    response = client.get("/api/search/by-file", query_string={"filePath": paths})
+    assert response.status_code in (200, 400)
 
 
 def test_a_query_ranks_within_the_selection(ask: Any) -> None:
     page = ask("/api/search/by-file", filePath="src/payments", query="idempotency lock")
-    assert [row["ref"] for row in page["results"]["observations"]][0] == "2"
+    assert page["results"]["observations"][0]["ref"] == "2"
     assert "window" not in page
     assert page["total"] < 5
 

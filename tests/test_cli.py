@@ -11,12 +11,13 @@ from memsvc import cli
 from memsvc.operations import OPERATIONS
 from memsvc.settings import SETTINGS, load_settings
 from tests.documents import sample_worker
+from tests.meaning import indexed
 
 
 @pytest.fixture(scope="module")
 def port() -> Iterator[str]:
     """The port of a worker over the bundled sample."""
-    with sample_worker() as address:
+    with sample_worker(indexed) as address:
         yield address.rsplit(":", 1)[1]
 
 
@@ -95,7 +96,7 @@ def test_a_record_that_is_not_there_exits_with_4(port) -> None:
 def test_without_a_worker_it_exits_with_3_and_names_the_command_that_starts_one(home) -> None:
     result = run("1", "search", "anything")
     assert result.exit_code == cli.NO_WORKER
-    assert "memsvc serve" in result.stderr
+    assert "memsvc start" in result.stderr
 
 
 def test_get_prints_the_plain_answer(port) -> None:
@@ -109,7 +110,7 @@ def test_routes_lists_every_route(port) -> None:
 
 
 def test_the_worker_is_found_by_the_file_that_it_writes(home) -> None:
-    with sample_worker() as address:
+    with sample_worker(indexed) as address:
         host, port = address.removeprefix("http://").split(":")
         settings = load_settings({"MEMSVC_HOME": str(home / "home")})
         settings.home.mkdir()
@@ -134,6 +135,21 @@ def test_an_import_reports_what_was_stored_and_refused(home) -> None:
     assert "3" in report["refusals"][0]["place"]
     again = json.loads(CliRunner().invoke(cli.memsvc, words).stdout)
     assert (again["stored"], again["unchanged"]) == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"), [([], "run it again to finish"), (["--dry-run"], "nothing was written")]
+)
+def test_an_interrupted_import_says_what_is_left_of_it(home, monkeypatch, flags, said) -> None:
+    def interrupted(*args: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("memsvc.store.records.foresee", interrupted)
+    words = ["import", "jsonl", str(home / "records.jsonl"), *flags]
+    result = CliRunner().invoke(cli.memsvc, words)
+    assert result.exit_code == cli.FAILED
+    assert result.stderr.splitlines()[-1].startswith("memsvc: interrupted; ")
+    assert said in result.stderr
 
 
 def test_a_dry_run_writes_nothing(home) -> None:

@@ -1,4 +1,4 @@
-"""Every error is a problem (RFC 9457) that says what was given, what is allowed and where to look."""
+"""Every error is a problem (RFC 9457) that says what was given, what is allowed, where to look."""
 
 import contextlib
 import json

@@ -19,7 +19,7 @@ MANY = 150
 
 @pytest.fixture(scope="module")
 def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
-    """More matches than are ranked as candidates, of every kind, old and new, many at one moment."""
+    """More matches than are ranked as candidates, of every kind, old, new, many at one moment."""
     opened = open_store(tmp_path_factory.mktemp("crowd") / "memsvc.db")
     opened.write(numbered(_crowd()))
     yield create_app(services_over(opened)).test_client()

@@ -1,4 +1,4 @@
-"""Parameters are read leniently where clients differ, and refused with a sentence where they err."""
+"""Parameters are read leniently where clients differ, refused with a sentence where they err."""
 
 from datetime import UTC, datetime
 from typing import Any

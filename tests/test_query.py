@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memsvc.query import MAX_CLAUSES, MAX_TERMS, Query, Term, clauses, match, parse
-from memsvc.words import parts, tag
+from memsvc.query import MAX_CLAUSES, MAX_TERMS, Query, Term, clauses, expression, match, parse
+from memsvc.words import any_in, parts, tag
 
 ANY_TEXT = st.text() | st.text(st.characters(codec="utf-16", categories=["Cs", "Lu", "Cc"]))
 FRAGMENTS = [
@@ -213,6 +213,17 @@ def test_required_terms_and_exclusions_hold_in_every_subset_of_words() -> None:
 
 def test_title_terms_look_in_the_title_of_the_kind() -> None:
     assert match(parse("title:lock"), title="request") == '(request : "lock")'
+
+
+@given(ANY_TEXT | QUERYISH)
+def test_repeating_a_text_asks_for_nothing_more(text: str) -> None:
+    unquoted = text.replace('"', " ")
+    assert parse(f"{unquoted} " * 3) == parse(unquoted)
+
+
+@given(ANY_TEXT | st.text("e\u0301\u0344<\u0338Å_+#.C🎉 "))
+def test_a_text_holds_something_to_look_for_if_there_is_an_expression_for_it(text: str) -> None:
+    assert any_in(text) is bool(expression(Term(text)))
 
 
 @given(ANY_TEXT | QUERYISH)

@@ -79,32 +79,38 @@ def test_a_damaged_store_keeps_the_worker_from_starting_with_one_sentence(tmp_pa
     assert "Traceback" not in said
 
 
+def _read(address: str, number: int, errors: list[str]) -> None:
+    """Ask one of three routes again and again, as one client of several."""
+    query: dict[str, str | int] = {"query": "marmot payment", "max_tokens": 500}
+    path, given = (
+        ("search", query),
+        ("search/observations", {**query, "offset": 1}),
+        ("context/recent", {"limit": 2}),
+    )[number % 3]
+    with requests.Session() as session:
+        for _ in range(15):
+            answer = session.get(f"{address}/api/{path}", params=given, timeout=30)
+            if answer.status_code != 200 or answer.json()["count"] > answer.json()["total"]:
+                errors.append(answer.text)
+
+
+def _write(address: str, errors: list[str]) -> None:
+    """Write thirty lists of three records each."""
+    with requests.Session() as session:
+        for turn in range(30):
+            titles = [f"marmot payment {turn} {part}" for part in range(3)]
+            body = [{"title": title, "project": "den"} for title in titles]
+            answer = session.post(f"{address}/api/observations", json=body, timeout=30)
+            if answer.status_code != 201:
+                errors.append(answer.text)
+
+
 def test_eight_clients_read_while_one_writes(live: Worker) -> None:
     errors: list[str] = []
-
-    def read(number: int) -> None:
-        with requests.Session() as session:
-            for turn in range(15):
-                given = {"query": "marmot payment", "max_tokens": 500, "offset": turn % 3}
-                path = ("search", "search/observations", "context/recent?limit=2")[number % 3]
-                url = f"{live.address}/api/{path}"
-                answer = session.get(url, params=given if "?" not in path else None, timeout=30)
-                if answer.status_code != 200 or answer.json()["count"] > answer.json()["total"]:
-                    errors.append(answer.text)
-
-    def write() -> None:
-        with requests.Session() as session:
-            for turn in range(30):
-                body = [
-                    {"title": f"marmot payment {turn} {part}", "project": "den"}
-                    for part in range(3)
-                ]
-                answer = session.post(f"{live.address}/api/observations", json=body, timeout=30)
-                if answer.status_code != 201:
-                    errors.append(answer.text)
-
-    threads = [threading.Thread(target=read, args=(number,)) for number in range(8)]
-    threads.append(threading.Thread(target=write))
+    threads = [
+        threading.Thread(target=_read, args=(live.address, number, errors)) for number in range(8)
+    ]
+    threads.append(threading.Thread(target=_write, args=(live.address, errors)))
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -62,8 +62,12 @@ def test_the_rows_of_an_old_store_are_there_after_the_upgrade(tmp_path: Path) ->
     store = open_store(path)
     fill(store)
     store.close()
-    with _raw(path) as connection:
-        connection.execute("DROP TABLE forgotten")
+    _first_schema(tmp_path / "first.db", 1)
+    with _raw(tmp_path / "first.db") as first, _raw(path) as connection:
+        listing = "SELECT type, name FROM sqlite_master WHERE sql IS NOT NULL ORDER BY type DESC"
+        known = set(first.execute(listing))
+        for kind, name in set(connection.execute(listing)) - known:
+            connection.execute(f"DROP {kind} IF EXISTS {name}")
         connection.execute("PRAGMA user_version = 1")
     store = open_store(path)
     with contextlib.closing(store):
@@ -110,7 +114,7 @@ def test_a_store_from_a_newer_version_is_refused_untouched(tmp_path: Path) -> No
     with _raw(path) as connection:
         connection.execute("PRAGMA user_version = 99")
     before = _files(tmp_path)
-    with pytest.raises(StoreTooNew, match="newer memsvc.*Upgrade"):
+    with pytest.raises(StoreTooNew, match=r"newer memsvc.*Upgrade"):
         open_store(path)
     assert _files(tmp_path) == before
 

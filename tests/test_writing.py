@@ -1,6 +1,9 @@
 """Writing memories over HTTP: one, a list, a bundle; never twice; the bad ones refused alone."""
 
+import contextlib
+import sqlite3
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import HOUR, NOW, services_over
 
+from memsvc.model import Outcome, Prompt, Record
 from memsvc.store.sqlite import SqliteStore, open_store
 from memsvc.web import create_app
 
@@ -389,6 +393,130 @@ def test_a_repeated_write_does_not_bring_back_what_was_forgotten(
     answer = _post(own_client, "observations", again, 200)
     assert answer["results"] == [{"place": "record", "ref": None, "outcome": "forgotten"}]
     assert _found(own_client, "marmot") == []
+
+
+def _echo(number: int, seconds: int = 0) -> Prompt:
+    """A prompt as a source has it that says everything twice."""
+    moment = NOW + seconds * 1000
+    return Prompt(prompt_text="marmot", source="x", source_id=str(number), created_at_epoch=moment)
+
+
+def _outcomes(store: SqliteStore, *records: Record, merge_within: int | None) -> list[Outcome]:
+    return [each.outcome for each in store.write(records, merge_within=merge_within)]
+
+
+def test_what_was_merged_into_a_forgotten_record_stays_away_too(
+    own_client: FlaskClient, own_store: SqliteStore
+) -> None:
+    source = [_echo(1), _echo(2, 30), _echo(3, 3600)]
+    minute = 60_000
+    stored = [Outcome.STORED, Outcome.MERGED, Outcome.STORED]
+    assert _outcomes(own_store, *source, merge_within=minute) == stored
+    own_client.delete("/api/prompt/1")
+    again = [Outcome.FORGOTTEN, Outcome.FORGOTTEN, Outcome.UNCHANGED]
+    assert _outcomes(own_store, *source, merge_within=minute) == again
+    assert _found(own_client, "marmot") == ["P2"]
+
+
+def test_the_words_of_a_forgotten_record_can_be_written_on_purpose(
+    own_client: FlaskClient, own_store: SqliteStore
+) -> None:
+    _outcomes(own_store, _echo(1), merge_within=60_000)
+    own_client.delete("/api/prompt/1")
+    assert _post(own_client, "prompts", {"id": 2, "prompt_text": "marmot"}, 201)["stored"] == 1
+    assert _outcomes(own_store, _echo(2), merge_within=None) == [Outcome.STORED]
+    assert len(_found(own_client, "marmot")) == 2
+
+
+SECRET: dict[str, Any] = {
+    "work_sessions": [
+        {"session_id": "xylosession", "project": "xyloproject", "started_at_epoch": NOW},
+        {"session_id": "xyloempty", "project": "xyloproject", "started_at_epoch": NOW},
+    ],
+    "observations": [
+        {
+            "id": number,
+            "title": f"xylotitle {word}",
+            "narrative": "xylonarrative 登录 getXyloById",
+            "facts": ["xylofact"],
+            "type": "xylotype",
+            "concepts": ["xyloconcept"],
+            "files_read": ["xylofolder/xylofile.py"],
+            "project": project,
+            "session_id": "xylosession",
+        }
+        for number, word, project in ((1, "one", "XyloProject"), (2, "two", "xyloproject"))
+    ],
+    "summaries": [
+        {
+            "id": 1,
+            "request": "xylorequest",
+            "files_edited": ["xylofolder/xyloedited.py"],
+            "project": "xyloproject",
+            "session_id": "xylosession",
+        }
+    ],
+    "prompts": [
+        {"id": 1, "prompt_text": "xyloprompt", "project": "xyloproject", "session_id": "xyloother"}
+    ],
+}
+
+
+def _rows_of_all_tables(path: Path) -> dict[str, str]:
+    """What can be read in each table of a database, the index's words included."""
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        return {
+            name: str(connection.execute(f"SELECT * FROM {name}").fetchall())
+            for (name,) in tables.fetchall()
+        }
+
+
+def test_a_project_of_which_all_was_forgotten_leaves_nothing_anywhere(
+    own_client: FlaskClient, own_store: SqliteStore, tmp_path: Path
+) -> None:
+    _post(own_client, "import", SECRET, 201)
+    edited = {**SECRET["observations"][0], "concepts": ["xyloedited"], "session_id": "xylolast"}
+    _post(own_client, "observations", edited, 200)
+    for path in ("observation/1", "observation/2", "session/1", "prompt/1"):
+        assert own_client.delete(f"/api/{path}").status_code == 200
+    _post(own_client, "observations", {"title": "stays"}, 201)
+    told = _rows_of_all_tables(tmp_path / "memsvc.db")
+    assert {name for name, rows in told.items() if "xylo" in rows.lower() or "登" in rows} == set()
+    own_store.close()
+    left = b"".join(path.read_bytes() for path in tmp_path.glob("memsvc.db*"))
+    assert b"stays" in left
+    assert b"xylo" not in left.lower()
+
+
+def test_an_edit_leaves_nothing_of_what_was_there_before(
+    own_client: FlaskClient, tmp_path: Path
+) -> None:
+    before = {**SECRET["observations"][0], "id": 7}
+    _post(own_client, "observations", before, 201)
+    _post(own_client, "observations", {"id": 7, "title": "a beaver", "project": "den"}, 200)
+    told = _rows_of_all_tables(tmp_path / "memsvc.db")
+    words = {"labels", "path_endings", "work_sessions", "observations"}
+    assert not any("xylo" in told[name].lower() for name in words)
+
+
+def test_a_forgotten_work_session_stays_away_until_there_is_a_memory_of_it(
+    own_client: FlaskClient,
+) -> None:
+    def recent() -> list[str]:
+        rows = own_client.get("/api/context/recent").get_json()["results"]
+        return [row["session_id"] for row in rows]
+
+    work = {"work_sessions": [{"session_id": "w1", "project": "den", "started_at_epoch": NOW}]}
+    _post(own_client, "import", work, 200)
+    record = {"title": "a marmot", "project": "den", "session_id": "w1"}
+    _post(own_client, "observations", {**record, "id": 1}, 201)
+    assert recent() == ["w1"]
+    own_client.delete("/api/observation/1")
+    _post(own_client, "import", work, 200)
+    assert recent() == []
+    _post(own_client, "import", {**work, "observations": [{**record, "id": 2}]}, 201)
+    assert recent() == ["w1"]
 
 
 def test_an_id_is_never_given_out_twice(own_client: FlaskClient) -> None:

@@ -1,7 +1,12 @@
--- What a user had forgotten stays away: a repeated import must not bring it back.
+-- What a user had forgotten stays away: a repeated import must not bring it back, nor what was or
+-- would be merged into it. Of what it said, only a hash is kept. The kind `work` stands for work
+-- sessions of which nothing is left; their `source_id` is a hash too.
 CREATE TABLE forgotten (
     kind TEXT NOT NULL,
     source TEXT NOT NULL,
     source_id TEXT NOT NULL,
+    content_hash INTEGER NOT NULL DEFAULT 0,
+    created_at_epoch INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (kind, source, source_id)
 ) WITHOUT ROWID;
+CREATE INDEX forgotten_by_content ON forgotten (content_hash);

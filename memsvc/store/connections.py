@@ -33,6 +33,20 @@ class Connections:
         return connection
 
     @contextlib.contextmanager
+    def snapshot(self) -> Iterator[sqlite3.Connection]:
+        """This thread's reader, which sees one state of the store for a while."""
+        with store_errors(self.path):
+            reader = self.reader()
+            if reader.in_transaction:
+                yield reader
+                return
+            reader.execute("BEGIN")
+            try:
+                yield reader
+            finally:
+                reader.execute("COMMIT")
+
+    @contextlib.contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """The writer inside BEGIN IMMEDIATE: committed at the end, rolled back on any error."""
         with self._write_lock, store_errors(self.path):

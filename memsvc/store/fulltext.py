@@ -70,6 +70,9 @@ MOST_CORRECTED: Final = 2
 MOST_SUGGESTED: Final = 3
 """Suggestions for one word."""
 
+SHORTEST_CORRECTED: Final = 2
+"""Letters of a word that suggestions are looked for: every short word is near a single one."""
+
 _GAPS = re.compile(r"[\W_]+")
 _ASCII_GAPS = {code: " " for code in range(128) if not chr(code).isalnum()}
 
@@ -225,6 +228,30 @@ def count(search: Search) -> int:
     return int(number)
 
 
+def coverage(search: Search, id: int) -> float:
+    """Give the share, by idf, of the plain words of the query that a record holds."""
+    worth = _worth(search)
+    fts = f"{search.table}_fts"
+    sql = f"SELECT 1 FROM {fts} WHERE {fts} MATCH ? AND rowid = ?"
+    held = [
+        idf
+        for clause, idf in worth.items()
+        if search.connection.execute(sql, (clause, id)).fetchone()
+    ]
+    return sum(held) / sum(worth.values()) * _known_share(search) if held else 0.0
+
+
+def among(search: Search, ids: Sequence[int]) -> set[int]:
+    """Give those of a few records that match: one walk through the matches, whatever `ids` are."""
+    source, parameters = _source(search, [list(_worth(search))])
+    id = "record.id" if search.query.only_excludes else f"{search.table}_fts.rowid"
+    rows = search.connection.execute(
+        f"SELECT {id} {source} AND {id} IN (SELECT value FROM json_each(?))",
+        (*parameters, json.dumps(list(ids))),
+    )
+    return {row[0] for row in rows}
+
+
 def matched_terms(search: Search, id: int) -> dict[str, list[str]]:
     """Give the words and phrases that a record matches, each with the columns it stands in.
 
@@ -255,6 +282,8 @@ def _typed_words(query: Query) -> tuple[language.Term, ...]:
 def _nearest(search: Search, word: str) -> list[str]:
     """Give the most frequent of the nearest words; all are compared by their stems."""
     stem = _stems([word]).get(word, word)
+    if len(stem) < SHORTEST_CORRECTED:
+        return []
     most = 1 if len(stem) < 5 else 2
     ranked = sorted(
         (distance, -records, term)

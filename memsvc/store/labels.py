@@ -11,6 +11,8 @@ from memsvc.paths import is_glob, normal_path, path_endings, sqlite_glob
 Sql = tuple[str, list[object]]
 """A piece of SQL and the values of its parameters."""
 
+_LAST = "\U0010ffff"  # no path goes on with this character: it comes after all that do
+
 
 @dataclass(frozen=True, slots=True)
 class Label:
@@ -61,6 +63,22 @@ class LabelIds:
             self._ids[key] = int(found[0]) if found else _new_label(self._writer, kind, label)
         return self._ids[key]
 
+    def drop_unused(self, kind: Kind, labels: Iterable[Label]) -> None:
+        """Remove those of these labels that no record carries any more."""
+        for label in labels:
+            key = (kind, label.field, label.value)
+            unused = self._writer.execute(
+                """DELETE FROM labels WHERE kind = ? AND field = ? AND value = ?
+                   AND NOT EXISTS (SELECT 1 FROM labelled WHERE label = labels.id) RETURNING id""",
+                key,
+            ).fetchall()
+            if unused:
+                self._ids.pop(key, None)
+            self._writer.executemany(
+                "DELETE FROM path_endings WHERE ending = ? AND label = ?",
+                ((ending, id) for (id,) in unused for ending in path_endings(label.value)),
+            )
+
 
 def _new_label(writer: sqlite3.Connection, kind: Kind, label: Label) -> int:
     cursor = writer.execute(
@@ -74,20 +92,6 @@ def _new_label(writer: sqlite3.Connection, kind: Kind, label: Label) -> int:
             ((ending, new_id) for ending in path_endings(label.value)),
         )
     return new_id
-
-
-def drop_unused(writer: sqlite3.Connection, kind: Kind, labels: Iterable[Label]) -> None:
-    """Remove those of these labels that no record carries any more."""
-    for label in labels:
-        unused = writer.execute(
-            """DELETE FROM labels WHERE kind = ? AND field = ? AND value = ?
-               AND NOT EXISTS (SELECT 1 FROM labelled WHERE label = labels.id) RETURNING id""",
-            (kind, label.field, label.value),
-        ).fetchall()
-        writer.executemany(
-            "DELETE FROM path_endings WHERE ending = ? AND label = ?",
-            ((ending, id) for (id,) in unused for ending in path_endings(label.value)),
-        )
 
 
 def label_groups(kind: Kind, selection: Filter) -> list[Sql]:
@@ -111,19 +115,27 @@ def _named_labels(kind: Kind, field: str, values: Sequence[str]) -> Sql:
 def file_labels(kind: Kind, patterns: Sequence[str]) -> Sql:
     """The labels of the files that any of the patterns names: a path, its ending, a folder, a `*`
     glob."""
-    named = [_endings(pattern) for pattern in patterns]
-    conditions = " OR ".join(condition for condition, _ in named)
+    paths = list(dict.fromkeys(map(normal_path, patterns)))
+    # what a first star stands for may as well go on to the beginning of the path
+    loose = [sqlite_glob(path) for path in paths if path.startswith("*")]
+    ranges = [each for path in paths if not path.startswith("*") for each in _ranges(path)]
+    # lists come as JSON: an expression has a longest length, and a list has none
     return (
-        f"""IN (SELECT path_endings.label FROM path_endings
-            JOIN labels ON labels.id = path_endings.label
-            WHERE ({conditions}) AND labels.kind = ?)""",
-        [*(value for _, values in named for value in values), kind],
+        """IN (SELECT labels.id FROM json_each(?) AS named
+                CROSS JOIN labels ON kind = ? AND field = 'file' AND labels.value GLOB named.value
+            UNION SELECT labels.id FROM json_each(?) AS named
+                CROSS JOIN path_endings ON ending GLOB json_extract(named.value, '$[2]')
+                AND ending BETWEEN json_extract(named.value, '$[0]')
+                    AND json_extract(named.value, '$[1]')
+                JOIN labels ON labels.id = label AND kind = ?)""",
+        [json.dumps(loose), kind, json.dumps(ranges), kind],
     )
 
 
-def _endings(pattern: str) -> Sql:
-    path = normal_path(pattern)
+def _ranges(path: str) -> list[tuple[str, str, str]]:
+    """Where in their order the endings stand that a path names, first and last, and a glob that
+    they fulfil."""
     if is_glob(path):
-        return "ending GLOB ?", [sqlite_glob(path)]
-    # everything below a folder: "0" is the character after "/"
-    return "ending = ? OR (ending >= ? AND ending < ?)", [path, f"{path}/", f"{path}0"]
+        beginning = path.partition("*")[0]
+        return [(beginning, f"{beginning}{_LAST}", sqlite_glob(path))]
+    return [(path, path, "*"), (f"{path}/", f"{path}/{_LAST}", "*")]

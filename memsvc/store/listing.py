@@ -1,5 +1,6 @@
 """Records by what they are and when they were made: pages, counts, neighbours in time."""
 
+import json
 import sqlite3
 from collections.abc import Sequence
 
@@ -31,6 +32,24 @@ def count_selected(reader: sqlite3.Connection, kind: Kind, selection: Filter) ->
     sql, values = selected(reader, kind, selection)
     (count,) = reader.execute(f"SELECT count(*) FROM ({sql})", values).fetchone()
     return int(count)
+
+
+def selected_ids(reader: sqlite3.Connection, kind: Kind, selection: Filter) -> list[int]:
+    """The ids of all records of a kind that the filter selects."""
+    sql, values = selected(reader, kind, selection)
+    return [id for id, _ in reader.execute(sql, values)]
+
+
+def selected_among(
+    reader: sqlite3.Connection, kind: Kind, selection: Filter, ids: Sequence[int]
+) -> set[int]:
+    """Those of a few records that the filter selects."""
+    sql, values = selected(reader, kind, selection)
+    rows = reader.execute(
+        f"SELECT id FROM ({sql}) WHERE id IN (SELECT value FROM json_each(?))",
+        (*values, json.dumps(list(ids))),
+    )
+    return {id for (id,) in rows}
 
 
 def selected(reader: sqlite3.Connection, kind: Kind, selection: Filter) -> Sql:

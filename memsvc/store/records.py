@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from functools import cache
+from hashlib import blake2b
 from typing import Any
 
 from memsvc.dates import now_ms
@@ -20,7 +21,7 @@ from memsvc.model import (
     content_hash,
     kind_of,
 )
-from memsvc.store.labels import LabelIds, drop_unused, labels_of
+from memsvc.store.labels import LabelIds, labels_of
 from memsvc.words import parts, tag
 
 LISTS = frozenset({"facts", "concepts", "files_read", "files_modified", "files_edited"})
@@ -41,6 +42,16 @@ def read_records(reader: sqlite3.Connection, kind: Kind, ids: Sequence[int]) -> 
         (json.dumps(list(ids)),),
     )
     return {row[0]: _record(kind, row) for row in _by_id(kind, rows)}
+
+
+def read_moments(reader: sqlite3.Connection, kind: Kind, ids: Sequence[int]) -> dict[int, int]:
+    """When the records with these ids were made; ids that are not there are left out."""
+    rows = reader.execute(
+        f"""SELECT id, created_at_epoch FROM {SHAPES[kind].table}
+            WHERE id IN (SELECT value FROM json_each(?))""",
+        (json.dumps(list(ids)),),
+    )
+    return dict(rows.fetchall())
 
 
 def _by_id(kind: Kind, rows: Iterable[tuple[Any, ...]]) -> Iterable[tuple[Any, ...]]:
@@ -81,7 +92,11 @@ def foresee(connection: sqlite3.Connection, record: Record, merge_within: int | 
     if known := _known(connection, kind, record):
         same = known == replace(record, id=known.id)
         return Receipt(Outcome.UNCHANGED if same else Outcome.UPDATED, Ref(kind, known.id))
-    if merge_within is not None and (twin := _twin(connection, kind, record, merge_within)):
+    if merge_within is None:
+        return Receipt(Outcome.STORED, None)
+    if _has_forgotten_twin(connection, kind, record, merge_within):
+        return Receipt(Outcome.FORGOTTEN, None)
+    if twin := _twin(connection, kind, record, merge_within):
         return Receipt(Outcome.MERGED, Ref(kind, twin.id))
     return Receipt(Outcome.STORED, None)
 
@@ -104,6 +119,25 @@ def _is_forgotten(writer: sqlite3.Connection, kind: Kind, record: Record) -> boo
     return writer.execute(sql, (kind, record.source, record.source_id)).fetchone() is not None
 
 
+def _has_forgotten_twin(
+    connection: sqlite3.Connection, kind: Kind, record: Record, merge_within: int
+) -> bool:
+    """Whether the record would be merged into one that was forgotten, were it still there."""
+    found = connection.execute(
+        f"SELECT 1 FROM forgotten WHERE kind = ? AND {_TWIN}",
+        (kind, *_twin_values(record, merge_within)),
+    )
+    return found.fetchone() is not None
+
+
+_TWIN = "content_hash = ? AND source = ? AND created_at_epoch BETWEEN ? AND ?"
+
+
+def _twin_values(record: Record, merge_within: int) -> tuple[object, ...]:
+    moment = record.created_at_epoch
+    return content_hash(record), record.source, moment - merge_within, moment + merge_within
+
+
 def _find(writer: sqlite3.Connection, kind: Kind, condition: str, *values: object) -> Record | None:
     names = ", ".join(columns(kind))
     sql = f"SELECT {names} FROM {SHAPES[kind].table} WHERE {condition} LIMIT 1"
@@ -115,20 +149,13 @@ def _twin(
     writer: sqlite3.Connection, kind: Kind, record: Record, merge_within: int
 ) -> Record | None:
     """The earliest record of the same source that says the same at about the same time."""
-    return _find(
-        writer,
-        kind,
-        """content_hash = ? AND source = ? AND created_at_epoch BETWEEN ? AND ?
-           ORDER BY created_at_epoch, id""",
-        content_hash(record),
-        record.source,
-        record.created_at_epoch - merge_within,
-        record.created_at_epoch + merge_within,
-    )
+    condition = f"{_TWIN} ORDER BY created_at_epoch, id"
+    return _find(writer, kind, condition, *_twin_values(record, merge_within))
 
 
 def _update(writer: sqlite3.Connection, kind: Kind, record: Record, labels: LabelIds) -> None:
-    if known := _find(writer, kind, "id = ?", record.id):
+    known = _find(writer, kind, "id = ?", record.id)
+    if known:
         _unlabel(writer, kind, known, labels)
     assignments = ", ".join(f"{name} = ?" for name in _stored_columns(kind))
     writer.execute(
@@ -136,6 +163,9 @@ def _update(writer: sqlite3.Connection, kind: Kind, record: Record, labels: Labe
         (*_values(kind, record), record.id),
     )
     _label(writer, kind, record, labels)
+    if known:
+        labels.drop_unused(kind, labels_of(known))
+        _drop_empty_work(writer, known)
 
 
 def _insert(writer: sqlite3.Connection, kind: Kind, record: Record, labels: LabelIds) -> int:
@@ -205,28 +235,60 @@ def forget_record(writer: sqlite3.Connection, ref: Ref) -> bool:
     record = _find(writer, ref.kind, "id = ?", ref.id)
     if record is None:
         return False
-    _unlabel(writer, ref.kind, record, LabelIds(writer))
-    drop_unused(writer, ref.kind, labels_of(record))
+    labels = LabelIds(writer)
+    _unlabel(writer, ref.kind, record, labels)
+    labels.drop_unused(ref.kind, labels_of(record))
     table = SHAPES[ref.kind].table
     writer.execute(f"DELETE FROM {table} WHERE id = ?", (ref.id,))
     # a deleted word stays in the index until its segments are merged
     writer.execute(f"INSERT INTO {table}_fts ({table}_fts) VALUES ('optimize')")
     writer.execute(
-        "INSERT OR IGNORE INTO forgotten (kind, source, source_id) VALUES (?, ?, ?)",
-        (ref.kind, record.source, record.source_id),
+        """INSERT OR IGNORE INTO forgotten (kind, source, source_id, content_hash,
+               created_at_epoch) VALUES (?, ?, ?, ?, ?)""",
+        (
+            ref.kind,
+            record.source,
+            record.source_id,
+            content_hash(record),
+            record.created_at_epoch,
+        ),
     )
-    _drop_empty_work(writer, record)
+    writer.executemany(
+        "INSERT OR IGNORE INTO forgotten (kind, source, source_id) VALUES ('work', '', ?)",
+        [(_work_hash(*session),) for session in _drop_empty_work(writer, record)],
+    )
     return True
 
 
-def _drop_empty_work(writer: sqlite3.Connection, record: Record) -> None:
-    """Forget the work session of a forgotten record when nothing else is left of it."""
-    writer.execute(
-        """DELETE FROM work_sessions WHERE project_key = ?1 AND session_id = ?2 AND NOT EXISTS (
-               SELECT 1 FROM labels JOIN labelled ON labelled.label = labels.id
-               WHERE labels.field = 'work' AND labels.value = ?1 || char(10) || ?2)""",
-        (record.project.casefold(), record.session_id),
+def _drop_empty_work(writer: sqlite3.Connection, record: Record) -> list[tuple[str, str]]:
+    """Remove the work session that a record was in when nothing else is left of it, and all work
+    sessions of its project when nothing else is left of that. Gives (project, session) of each.
+    """
+    project = record.project.casefold()
+    if not _carried(writer, "project", project):
+        condition, values = "project_key = ?", [project]
+    elif not _carried(writer, "work", f"{project}\n{record.session_id}"):
+        condition, values = "project_key = ? AND session_id = ?", [project, record.session_id]
+    else:
+        return []
+    sql = f"DELETE FROM work_sessions WHERE {condition} RETURNING project_key, session_id"
+    return writer.execute(sql, values).fetchall()
+
+
+def _carried(writer: sqlite3.Connection, field: str, value: str) -> bool:
+    """Whether any record of any kind carries a label."""
+    found = writer.execute(
+        """SELECT 1 FROM labels WHERE kind IN (SELECT value FROM json_each(?)) AND field = ?
+           AND value = ? AND EXISTS (SELECT 1 FROM labelled WHERE label = labels.id)""",
+        (json.dumps(list(Kind)), field, value),
     )
+    return found.fetchone() is not None
+
+
+def _work_hash(project: str, session_id: str) -> str:
+    """What is kept of a forgotten work session: enough to know it again, nothing to read."""
+    named = f"{project.casefold()}\n{session_id}".encode("utf-8", "surrogatepass")
+    return blake2b(named, digest_size=16).hexdigest()
 
 
 def touch_work_sessions(writer: sqlite3.Connection, records: Iterable[Record]) -> None:
@@ -247,11 +309,17 @@ def touch_work_sessions(writer: sqlite3.Connection, records: Iterable[Record]) -
 
 
 def write_work_session(writer: sqlite3.Connection, session: WorkSession) -> None:
-    """Store what is known of a work session; its records may be there already."""
+    """Store what is known of a work session; its records may be there already.
+
+    A forgotten one stays away unless there are records of it again.
+    """
     writer.execute(
         """INSERT INTO work_sessions (project_key, session_id, project, started_at_epoch,
                completed_at_epoch, last_at_epoch, status)
-           VALUES (?1, ?2, ?3, ?4, ?5, coalesce(?5, ?4), ?6)
+           SELECT ?1, ?2, ?3, ?4, ?5, coalesce(?5, ?4), ?6
+           WHERE EXISTS (SELECT 1 FROM work_sessions WHERE project_key = ?1 AND session_id = ?2)
+               OR NOT EXISTS (SELECT 1 FROM forgotten
+                   WHERE kind = 'work' AND source = '' AND source_id = ?7)
            ON CONFLICT DO UPDATE SET
                started_at_epoch = min(started_at_epoch, excluded.started_at_epoch),
                completed_at_epoch = coalesce(excluded.completed_at_epoch, completed_at_epoch),
@@ -263,5 +331,6 @@ def write_work_session(writer: sqlite3.Connection, session: WorkSession) -> None
             session.started_at_epoch,
             session.completed_at_epoch,
             session.status,
+            _work_hash(session.project, session.session_id),
         ),
     )

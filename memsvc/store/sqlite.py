@@ -73,6 +73,11 @@ class SqliteStore:
         self._remember_lock = threading.Lock()
         self._frequencies = fulltext.Frequencies()
 
+    @property
+    def connections(self) -> Connections:
+        """The connections to the file, for what else is kept in it."""
+        return self._connections
+
     def close(self) -> None:
         """Close every connection."""
         self._connections.close()
@@ -83,16 +88,8 @@ class SqliteStore:
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
-        with store_errors(self._connections.path):
-            reader = self._read()
-            if reader.in_transaction:
-                yield
-                return
-            reader.execute("BEGIN")
-            try:
-                yield
-            finally:
-                reader.execute("COMMIT")
+        with self._connections.snapshot():
+            yield
 
     def write(
         self,
@@ -234,6 +231,29 @@ class SqliteStore:
     def check(self) -> None:
         with store_errors(self._connections.path):
             self.generation()
+
+    def coverage(self, query: Query, ref: Ref) -> float:
+        return fulltext.coverage(self._search(ref.kind, query, Filter()), ref.id)
+
+    def matches_among(
+        self, kind: Kind, query: Query, selection: Filter, ids: Sequence[int]
+    ) -> set[int]:
+        return fulltext.among(self._search(kind, query, selection), ids)
+
+    def selected_ids(self, kind: Kind, selection: Filter) -> list[int]:
+        return listing.selected_ids(self._read(), kind, selection)
+
+    def selected_among(self, kind: Kind, selection: Filter, ids: Sequence[int]) -> set[int]:
+        return listing.selected_among(self._read(), kind, selection, ids)
+
+    def moments(self, refs: Iterable[Ref]) -> dict[Ref, int]:
+        wanted = list(refs)
+        return {
+            Ref(kind, id): moment
+            for kind in Kind
+            if (ids := [ref.id for ref in wanted if ref.kind is kind])
+            for id, moment in records.read_moments(self._read(), kind, ids).items()
+        }
 
     def _read(self) -> sqlite3.Connection:
         return self._connections.reader()

@@ -1,0 +1,1 @@
+"""Semantic indexes: each module is one adapter behind the port `SemanticIndex`."""

@@ -1,0 +1,60 @@
+"""Keeping the semantic index up to date: texts to vectors, vectors to the index, in small steps."""
+
+from collections.abc import Callable
+
+import numpy
+
+from memsvc.model import Change, Pending, Record
+from memsvc.passages import passages
+from memsvc.ports import Embedder, SemanticIndex, Vector, VectorStore
+
+RECORDS_A_STEP = 8
+"""Records embedded before they are stored: about half a second, which is all that a kill costs."""
+
+CHANGES_A_STEP = 1_000
+"""Changes that an index takes over at once."""
+
+
+def embed_some(
+    store: VectorStore, embedder: Embedder, stopped: Callable[[], bool] = lambda: False
+) -> int:
+    """Embed the newest of the records that wait, and give how many were done."""
+    waiting = store.pending(RECORDS_A_STEP)
+    records = store.records(pending.ref for pending in waiting)
+    done: list[tuple[Pending, Vector]] = []
+    for pending in waiting:
+        if stopped():
+            break
+        if record := records.get(pending.ref):
+            done.append((pending, embed_record(embedder, record)))
+    if done:
+        store.keep_vectors(done, embedder.fingerprint)
+    return len(done)
+
+
+def follow_some(store: VectorStore, index: SemanticIndex, fingerprint: str) -> int:
+    """Take the next changes of the store over into an index, and give how many they were."""
+    changes = store.changes(index.position(), CHANGES_A_STEP, fingerprint)
+    if changes:
+        _apply(index, changes)
+        index.advance(changes[-1].sequence)
+    return len(changes)
+
+
+def _apply(index: SemanticIndex, changes: list[Change]) -> None:
+    index.remove([change.ref for change in changes if change.embedded is None])
+    index.upsert([change.embedded for change in changes if change.embedded])
+
+
+def embed_record(embedder: Embedder, record: Record) -> Vector:
+    """Give the vectors of a record, of shape (n, dimension), each of unit length."""
+    groups = passages(record)
+    distinct = dict.fromkeys(text for texts in groups for text in texts)
+    vectors = {text: embedder.embed(text) for text in distinct}
+    return numpy.stack([unit(numpy.mean([vectors[t] for t in texts], axis=0)) for texts in groups])
+
+
+def unit(vector: Vector) -> Vector:
+    """Give a vector of the same direction and of length 1."""
+    length = float(numpy.linalg.norm(vector)) or 1.0
+    return (vector / length).astype(numpy.float32)

@@ -1,0 +1,262 @@
+"""Semantic search: the records nearest in meaning to a text, from an index kept up in background.
+
+Full text never waits for it: the model and the index are loaded by a thread of their own, and until
+they are there, and whenever they fail, every question gets SemanticUnavailable with the reason.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy
+
+from memsvc.errors import MemsvcError, SemanticUnavailable
+from memsvc.indexing import embed_some, follow_some
+from memsvc.model import Filter, Kind
+from memsvc.ports import Embedder, SemanticIndex, Store, Vector, VectorStore
+
+IDLE_SECONDS: Final = 0.5
+"""How often the store is asked for new records when there is nothing to do."""
+
+RETRY_SECONDS: Final = 5.0
+"""How long a part that failed is left alone before it is tried again."""
+
+MOST_BEHIND: Final = 0.1
+"""Share of the records that may be missing from the index before it is not asked at all: a
+ranking that knows only some of the records would put those first.
+"""
+
+MOST_EXACT: Final = 2_000
+"""Selections of so many records are compared one by one, whatever the index."""
+
+WIDER: Final = 8
+"""How many times as many neighbours are asked for where files, which no index knows, must hold."""
+
+REMEMBERED: Final = 1_024
+"""Questions whose vectors are kept."""
+
+OFF: Final = "Semantic search is switched off (MEMSVC_SEMANTIC=off)."
+
+_log = logging.getLogger("memsvc")
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What makes the vectors and what finds them; `open_index` is told the name of the store."""
+
+    load_embedder: Callable[[], Embedder]
+    open_index: Callable[[Embedder, str], SemanticIndex]
+
+
+class Semantic:
+    """The semantic part of a worker. `start` lets it load and index in the background."""
+
+    def __init__(self, store: Store, vectors: VectorStore, parts: Parts) -> None:
+        self._store, self._vectors, self._parts = store, vectors, parts
+        self._embedder: Embedder | None = None
+        self._index: SemanticIndex | None = None
+        self._reason = "The semantic index is loading."
+        self._rebuilds = vectors.rebuilds()
+        self._behind = 0
+        self._retry_at = 0.0
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._vector_of = lru_cache(REMEMBERED)(self._embed)
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._run, name="semantic", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the background work after the text at hand, and let go of the index."""
+        self._stopping.set()
+        if self._thread:
+            self._thread.join()
+        self._drop_index()
+
+    def nearest(
+        self, kind: Kind, text: str, limit: int, selection: Filter
+    ) -> list[tuple[int, float]]:
+        """The records of a kind nearest to a text within a filter: id and cosine, nearest first.
+
+        Raises SemanticUnavailable, saying why, when that cannot be told.
+        """
+        index = self._ready_index()
+        vector = self._vector_of(text)
+        try:
+            return self._nearest(index, kind, vector, limit, selection)
+        except SemanticUnavailable as error:
+            self._fail(error.detail)
+            raise
+
+    def ask_rebuild(self) -> None:
+        """Ask whoever owns the index to make it anew from the vectors in the store."""
+        self._vectors.ask_rebuild()
+
+    def missing(self) -> str:
+        """What the index does not know yet, in a sentence; empty if it knows everything."""
+        waiting = self._waiting()
+        return f"{_records(waiting)} not in the semantic index yet." if waiting else ""
+
+    def report(self) -> dict[str, Any]:
+        """Whether semantic search works, why not, and what is still to be done."""
+        ok, detail = True, self.missing() or "all records are indexed"
+        try:
+            self._ready_index()
+        except SemanticUnavailable as error:
+            ok, detail = False, error.detail
+        waiting, rebuilds = self._waiting(), self._rebuilds
+        return {"ok": ok, "detail": detail, "waiting": waiting, "rebuilds": rebuilds}
+
+    def _waiting(self) -> int:
+        return self._vectors.count_pending() + self._behind
+
+    def _ready_index(self) -> SemanticIndex:
+        if self._index is None or self._embedder is None:
+            raise SemanticUnavailable(self._reason)
+        if waiting := self._waiting():
+            total = sum(self._store.count(kind, Filter()) for kind in Kind)
+            if waiting > max(1, total * MOST_BEHIND):
+                raise SemanticUnavailable(f"Still indexing: {_records(waiting)} to be done.")
+        return self._index
+
+    def _embed(self, text: str) -> Vector:
+        assert self._embedder is not None, "asked only when the index is ready"
+        return self._embedder.embed(text)
+
+    def _nearest(
+        self, index: SemanticIndex, kind: Kind, vector: Vector, limit: int, selection: Filter
+    ) -> list[tuple[int, float]]:
+        if selection == Filter():
+            return index.nearest(kind, vector, limit, selection)
+        if self._store.count(kind, selection) <= MOST_EXACT:
+            return self._compare(kind, vector, limit, self._store.selected_ids(kind, selection))
+        known = replace(selection, groups=_without_files(selection))
+        depth = limit if known == selection else limit * WIDER
+        found = index.nearest(kind, vector, depth, known)
+        # an index may be a moment behind the store, and knows no files
+        held = self._store.selected_among(kind, selection, [id for id, _ in found])
+        return [each for each in found if each[0] in held][:limit]
+
+    def _compare(
+        self, kind: Kind, vector: Vector, limit: int, ids: list[int]
+    ) -> list[tuple[int, float]]:
+        """The nearest of a few records, by their vectors in the store."""
+        assert self._embedder is not None, "asked only when the index is ready"
+        kept = self._vectors.vectors(kind, ids, self._embedder.fingerprint)
+        return best_of(kept, vector, limit)
+
+    # -- in the background ------------------------------------------------------------------------
+
+    def step(self) -> int:
+        """Embed some records and let the index follow; how much was done. Raises MemsvcError."""
+        embedder = self._embedder or self._load()
+        done = embed_some(self._vectors, embedder, self._stopping.is_set)
+        if self._stopping.is_set() or time.monotonic() < self._retry_at:
+            return done
+        index = self._index or self._open(embedder)
+        self._rebuild_if_asked(index)
+        done += follow_some(self._vectors, index, embedder.fingerprint)
+        self._behind = self._vectors.count_changes(index.position())
+        return done
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            if not self._tried():
+                self._stopping.wait(IDLE_SECONDS)
+
+    def _tried(self) -> int:
+        try:
+            return self.step()
+        except MemsvcError as error:
+            self._fail(error.detail)
+        except Exception as error:
+            _log.exception("semantic indexing failed")
+            self._fail(f"The semantic index failed ({error}); the log says more.")
+        return 0
+
+    def _load(self) -> Embedder:
+        if time.monotonic() < self._retry_at:
+            raise SemanticUnavailable(self._reason)
+        embedder = self._parts.load_embedder()
+        self._vectors.queue_others(embedder.fingerprint)
+        self._embedder = embedder
+        return embedder
+
+    def _open(self, embedder: Embedder) -> SemanticIndex:
+        index = self._parts.open_index(embedder, self._vectors.store_name())
+        try:
+            self._rebuild_if_asked(index)
+            self._behind = self._vectors.count_changes(index.position())
+        except BaseException:
+            index.close()
+            raise
+        self._index = index
+        return index
+
+    def _rebuild_if_asked(self, index: SemanticIndex) -> None:
+        asked = self._vectors.rebuilds()
+        if asked != self._rebuilds:
+            index.clear()
+            self._rebuilds = asked
+            self._behind = self._vectors.count_changes(index.position())
+
+    def _fail(self, reason: str) -> None:
+        if time.monotonic() >= self._retry_at:
+            self._retry_at = time.monotonic() + RETRY_SECONDS
+        self._reason = reason
+        self._drop_index()
+
+    def _drop_index(self) -> None:
+        index, self._index = self._index, None
+        if index is not None:
+            index.close()
+
+
+class SwitchedOff:
+    """Semantic search that the user does not want."""
+
+    def start(self) -> None:
+        pass
+
+    def stop(self) -> None:
+        pass
+
+    def nearest(
+        self, kind: Kind, text: str, limit: int, selection: Filter
+    ) -> list[tuple[int, float]]:
+        raise SemanticUnavailable(OFF)
+
+    def step(self) -> int:
+        raise SemanticUnavailable(OFF)
+
+    def ask_rebuild(self) -> None:
+        raise SemanticUnavailable(OFF)
+
+    def missing(self) -> str:
+        return ""
+
+    def report(self) -> dict[str, Any]:
+        return {"ok": False, "detail": OFF, "waiting": 0, "rebuilds": 0}
+
+
+def best_of(kept: Mapping[int, Vector], vector: Vector, limit: int) -> list[tuple[int, float]]:
+    """The nearest of these records to a vector: id and cosine, nearest first; exact."""
+    if not kept:
+        return []
+    cosines = numpy.concatenate(list(kept.values())) @ vector
+    starts = numpy.cumsum([0, *(len(each) for each in kept.values())][:-1])
+    best = numpy.maximum.reduceat(cosines, starts).tolist()
+    return sorted(zip(kept, best, strict=True), key=lambda each: (-each[1], each[0]))[:limit]
+
+
+def _without_files(selection: Filter) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    return tuple(group for group in selection.groups if group[0] != "file")
+
+
+def _records(number: int) -> str:
+    return f"{number:,} records are" if number != 1 else "1 record is"

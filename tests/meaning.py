@@ -1,0 +1,52 @@
+"""Semantic search for tests: a model of words alone, so that anyone can tell what is near."""
+
+import random
+import re
+from collections.abc import Sequence
+
+import numpy
+
+from memsvc.index.exact import ExactIndex
+from memsvc.ports import Embedder, SemanticIndex, Vector
+from memsvc.semantic import Parts, Semantic
+from memsvc.store.sqlite import SqliteStore
+from memsvc.store.vectors import SqliteVectors
+
+DIMENSION = 64
+SAME = {"billed": "charged", "payment": "charge", "customers": "users"}
+"""Words that mean the same to this model."""
+
+
+class WordEmbedder:
+    """A text is the sum of its words, each in a direction of its own."""
+
+    def __init__(self, name: str = "words") -> None:
+        self.fingerprint = f"{DIMENSION}-{name}"
+        self.texts: list[str] = []
+
+    def embed(self, text: str) -> Vector:
+        self.texts.append(text)
+        words = [SAME.get(word, word) for word in re.findall(r"\w+", text.lower())]
+        whole = numpy.sum([_direction(word) for word in words or [""]], axis=0)
+        return numpy.asarray(whole / numpy.linalg.norm(whole), dtype=numpy.float32)
+
+
+def _direction(word: str) -> Sequence[float]:
+    chance = random.Random(word)
+    return [chance.gauss(0, 1) for _ in range(DIMENSION)]
+
+
+def semantic_over(
+    store: SqliteStore, embedder: Embedder | None = None, index: SemanticIndex | None = None
+) -> Semantic:
+    """Semantic search over a store, nothing indexed yet: call `step` until it gives 0."""
+    parts = Parts(lambda: embedder or WordEmbedder(), lambda *_: index or ExactIndex(DIMENSION))
+    return Semantic(store, SqliteVectors(store.connections), parts)
+
+
+def indexed(store: SqliteStore) -> Semantic:
+    """Semantic search that knows all that is in a store."""
+    semantic = semantic_over(store)
+    while semantic.step():
+        pass
+    return semantic
