@@ -27,6 +27,7 @@ CLIENTS = 4
 SLOWEST = 5
 PAGE = 100
 BATCH = 500
+TOLD_EVERY = 5000
 
 SYMBOLS = string.punctuation + " \0"
 OPERATORS = (
@@ -212,7 +213,7 @@ def _attack(worker: Worker, route: str, queries: Iterable[bytes]) -> Tally:
         _together(worker, queries, lambda client, query: client.get(url(route, {"query": query})))
     ):
         tally.note(route, query, answer)
-        if done % 1000 == 0:
+        if done % TOLD_EVERY == 0:
             print(f"{route}: {done:,} asked", file=sys.stderr)
     return tally
 

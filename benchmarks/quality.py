@@ -14,7 +14,7 @@ from benchmarks.http_client import Answer, Client, url
 from benchmarks.loading import load
 from benchmarks.metrics import DEPTH, METRICS, average, percentile, score
 from benchmarks.tables import report
-from benchmarks.worker import running_worker, temporary_home
+from benchmarks.worker import await_index, home_in, running_worker
 from memsvc.parameters import DEFAULT_DAYS
 
 ROUTE = "/api/search/observations"
@@ -40,6 +40,16 @@ class Variant:
         return url(ROUTE, {**asked, **dict(self.parameters), **project})
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the stores lie and what is asked: `keep` is a folder whose stores are used again, for
+    embedding takes its time; `semantic` is the index.
+    """
+
+    keep: Path | None = None
+    semantic: str = "chroma"
+
+
 DEFAULT = Variant()
 ALL_DAYS = Variant(" days=all", (("days", "all"),))
 IN_PROJECT = Variant(" project=", in_project=True)
@@ -52,13 +62,14 @@ def measure_quality(
     compressed: bool,
     project_filter: bool,
     floors: Path | None,
+    place: Place,
     as_json: bool,
 ) -> int:
     """Measure the evaluation sets of a folder; the exit code says whether all floors held."""
     least = read_floors(floors)
     variants = [DEFAULT, *([ALL_DAYS] if compressed else [])]
     variants += [IN_PROJECT] if project_filter else []
-    rows = list(_rows(read_sets(folder, names), variants, compressed))
+    rows = list(_rows(read_sets(folder, names), variants, compressed, place))
     failures = [*_unanswered(rows), *_below(rows, least), *(_costly(rows) if compressed else [])]
     _compare(rows, least)
     title = f"quality, half of all dates within {DEFAULT_DAYS} days" if compressed else "quality"
@@ -66,13 +77,15 @@ def measure_quality(
 
 
 def _rows(
-    sets: Sequence[EvaluationSet], variants: Sequence[Variant], compressed: bool
+    sets: Sequence[EvaluationSet], variants: Sequence[Variant], compressed: bool, place: Place
 ) -> Iterator[Row]:
     """The rows of every set; sets that share a corpus share its store."""
     for corpus in dict.fromkeys(each.corpus for each in sets):
-        with temporary_home() as home:
-            load(_dated(corpus, home) if compressed else corpus, home / "store")
-            with running_worker(home / "store") as worker, worker.client() as client:
+        with home_in(place.keep, corpus.parent.name) as home:
+            load(_dated(corpus, home) if compressed else corpus, home)
+            with running_worker(home, place.semantic) as worker, worker.client() as client:
+                if place.semantic != "off":
+                    await_index(client)
                 for chosen in (each for each in sets if each.corpus == corpus):
                     print(f"asking {chosen.name}", file=sys.stderr)
                     yield from _set_rows(client, chosen, variants)
@@ -80,7 +93,8 @@ def _rows(
 
 def _dated(corpus: Path, home: Path) -> Path:
     """A copy of a corpus with its dates brought forward."""
-    path = home / "corpus.jsonl"
+    home.mkdir(parents=True, exist_ok=True)
+    path = home / corpus.name
     write_items(compress_dates(list(read_items(corpus)), DEFAULT_DAYS), path)
     return path
 

@@ -45,10 +45,21 @@ def temporary_home() -> Iterator[Path]:
         yield Path(folder)
 
 
-def start_command(home: Path, *arguments: str) -> subprocess.Popen[bytes]:
+@contextlib.contextmanager
+def home_in(folder: Path | None, name: str) -> Iterator[Path]:
+    """A folder for a store: one that stays, below the folder given, or an empty one that goes."""
+    if folder is None:
+        with temporary_home() as home:
+            yield home
+    else:
+        yield folder / name
+
+
+def start_command(home: Path, *arguments: str, semantic: str = "off") -> subprocess.Popen[bytes]:
     """Start a memsvc command on the store in `home`; what it prints goes to files there."""
     home.mkdir(parents=True, exist_ok=True)
     environment = {"MEMSVC_HOME": str(home), "MEMSVC_HOST": "127.0.0.1", "MEMSVC_PORT": "0"}
+    environment["MEMSVC_SEMANTIC"] = semantic
     with (home / "stdout").open("wb") as output, (home / "stderr").open("wb") as errors:
         return subprocess.Popen(
             [sys.executable, "-m", "memsvc", *arguments],
@@ -60,10 +71,10 @@ def start_command(home: Path, *arguments: str) -> subprocess.Popen[bytes]:
 
 
 @contextlib.contextmanager
-def running_worker(home: Path) -> Iterator[Worker]:
-    """A worker over the store in `home`."""
+def running_worker(home: Path, semantic: str = "off") -> Iterator[Worker]:
+    """A worker over the store in `home`, with one of the semantic indexes."""
     started = time.perf_counter()
-    process = start_command(home, "serve")
+    process = start_command(home, "serve", semantic=semantic)
     try:
         host, port = _address(home, process)
         yield Worker(process.pid, host, port, started)
@@ -79,6 +90,20 @@ def _address(home: Path, process: subprocess.Popen[bytes]) -> tuple[str, int]:
             return str(told["host"]), int(told["port"])
         time.sleep(0.002)
     raise click.ClickException(f"The worker did not start. It said:\n{last_words(home)}")
+
+
+def await_index(client: Client) -> None:
+    """Wait until the worker's semantic index knows all records, or will never know them."""
+    told, end = "", time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        state = client.get("/api/readiness").json["parts"]["semantic"]
+        if state["ok"] and not state["waiting"]:
+            return
+        if state["detail"] != told:
+            told, end = state["detail"], time.monotonic() + PATIENCE
+            print(told, file=sys.stderr)
+        time.sleep(1)
+    raise click.ClickException(f"The semantic index is not ready: {told}")
 
 
 def last_words(home: Path) -> str:

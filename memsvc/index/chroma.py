@@ -3,9 +3,11 @@
 import contextlib
 import os
 import shutil
+import struct
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import cast
+from typing import Final, cast
 
 import chromadb
 from chromadb.api.client import Client
@@ -25,6 +27,10 @@ else:
 
     def _lock(descriptor: int) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+HEADER: Final = struct.Struct("<12xQQQ")
+"""Of a graph of hnswlib: how many vectors it has room for, how many it holds, bytes of each."""
 
 
 def open_chroma(folder: Path, dimension: int) -> ChromaIndex:
@@ -48,14 +54,37 @@ class _Folder:
     def name(self, kind: Kind) -> str:
         return str(kind)
 
-    def connect(self) -> Client:
+    def connect(self, check: Callable[[Client], None]) -> Client:
+        # Chroma is native code: files that were torn apart can end or hang the process. Whoever
+        # starts after such an end finds the mark, and does not try again.
+        mark = self._folder / "opening"
+        if mark.exists():
+            raise OSError("reading it ended the process that tried last")
+        _check_graphs(self._folder)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        mark.touch()
+        try:
+            return self._checked(check)
+        finally:
+            mark.unlink()
+
+    def _checked(self, check: Callable[[Client], None]) -> Client:
         path = str(self._folder)
         try:
-            return cast(Client, chromadb.PersistentClient(path, quiet_settings()))
+            client = cast(Client, chromadb.PersistentClient(path, quiet_settings()))
         except BaseException:
             # Chroma keeps what failed to start, and would hand it out the next time.
             SharedSystemClient._identifier_to_system.pop(path, None)
             raise
+        try:
+            check(client)
+        except BaseException:
+            client.close()
+            raise
+        return client
+
+    def disconnect(self, client: Client) -> None:
+        client.close()
 
     def wipe(self, client: Client | None) -> None:
         if client is not None:
@@ -74,6 +103,17 @@ class _Folder:
             f"The semantic index in {self._folder} cannot be used ({in_one_line(error)}); it holds "
             "nothing of its own, so delete the folder and it is made anew."
         )
+
+
+def _check_graphs(folder: Path) -> None:
+    """Raise OSError if a graph's files are shorter than its header says they are."""
+    for data in folder.glob("*/data_level0.bin"):
+        header = data.with_name("header.bin").read_bytes().ljust(HEADER.size)
+        _, count, size = HEADER.unpack_from(header)
+        if data.stat().st_size < count * size:
+            raise OSError(f"{data.name} was cut off")
+        if data.with_name("length.bin").stat().st_size < count * 4:
+            raise OSError("length.bin was cut off")
 
 
 def _locked(folder: Path) -> int:

@@ -1,6 +1,7 @@
 """Chroma on a server. Several stores can share one: each has a prefix of its own."""
 
 import contextlib
+from collections.abc import Callable
 from typing import Any, cast
 from urllib.parse import urlsplit
 
@@ -40,20 +41,32 @@ class _Server:
     def name(self, kind: Kind) -> str:
         return f"{self._prefix}-{kind}"
 
-    def connect(self) -> Client:
+    def connect(self, check: Callable[[Client], None]) -> Client:
         # Chroma's client waits for ever, already while it is made: so we ask first ourselves.
         requests.get(f"{self._url}/api/v2/heartbeat", timeout=self._timeout).raise_for_status()
         secure = self._scheme == "https"
-        client = chromadb.HttpClient(self._host, self._port, secure, settings=quiet_settings())
-        cast(Any, client)._server._session.timeout = self._timeout
-        return cast(Client, client)
+        made = chromadb.HttpClient(self._host, self._port, secure, settings=quiet_settings())
+        client = cast(Client, made)
+        for session in _sessions(client):
+            session.timeout = self._timeout
+        try:
+            check(client)
+        except BaseException:
+            self.disconnect(client)
+            raise
+        return client
+
+    def disconnect(self, client: Client) -> None:
+        client.close()
+        for session in _sessions(client):
+            session.close()
 
     def wipe(self, client: Client | None) -> None:
-        client = client or self.connect()
+        client = client or self.connect(lambda _: None)
         for kind in Kind:
             with contextlib.suppress(NotFoundError):
                 client.delete_collection(self.name(kind))
-        client.close()
+        self.disconnect(client)
 
     def release(self) -> None:
         """There is nothing besides the client."""
@@ -63,6 +76,11 @@ class _Server:
             f"The Chroma server at {self._url} cannot be used ({in_one_line(error)}); start it, "
             "or choose another semantic index."
         )
+
+
+def _sessions(client: Any) -> list[Any]:
+    """The HTTP sessions of a client: it has two, with no timeout, and closes neither."""
+    return [part._server._session for part in (client, client._admin_client)]
 
 
 def _address(url: str) -> tuple[str, str, int]:

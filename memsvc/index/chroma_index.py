@@ -1,13 +1,13 @@
 """Vectors in Chroma, embedded or on a server: one collection a kind, one id a vector.
 
 Chroma finds the nearest; which records a filter selects is known here, from the labels in memory.
-Its own `where` took 61 to 160 ms with 100,000 vectors, and this 5 to 40.
+Its own `where` took 61 to 160 ms with 100,000 vectors, and this 2 to 50.
 """
 
 import contextlib
 import json
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 from uuid import UUID
 
@@ -24,12 +24,15 @@ from memsvc.index.selection import Labels, as_matrix, best, latest
 from memsvc.model import Embedded, Filter, Kind, Ref
 from memsvc.ports import Vector
 
+EF: Final = 800
+"""So many candidates are kept in sight while the graph is searched."""
+
 GRAPH: Final[CreateCollectionConfiguration] = {
     "hnsw": {
         "space": "cosine",
         "max_neighbors": 16,
         "ef_construction": 100,
-        "ef_search": 800,
+        "ef_search": EF,
     }
 }
 """With 100,000 vectors 5 ms a query, and the 100 nearest are to .95 the exact ones. More neighbours
@@ -38,8 +41,8 @@ found no more in the same time, and took up to three times as long to fill."""
 FEW: Final = 300
 """So many chosen vectors are fetched and compared exactly."""
 
-NAMED: Final = 20_000
-"""So many ids are named at most when Chroma is to search among them; SQLite takes 32,766."""
+NAMED: Final = 30_000
+"""So many ids at most are named when Chroma is to search among them; SQLite takes 32,766."""
 
 PAGE: Final = 2_000
 """Rows read or removed at a time."""
@@ -57,8 +60,11 @@ class Place(Protocol):
     def name(self, kind: Kind) -> str:
         """The collection of a kind."""
 
-    def connect(self) -> Client:
-        """A client that works."""
+    def connect(self, check: Callable[[Client], None]) -> Client:
+        """A client that passed a check which reads what is there."""
+
+    def disconnect(self, client: Client) -> None:
+        """Close a client."""
 
     def wipe(self, client: Client | None) -> None:
         """Throw the collections away, also with no client and when nothing can be read."""
@@ -189,26 +195,18 @@ class ChromaIndex:
         with self._lock:
             known, labels = self._shelves.get(kind, (None, Labels()))
             if known != collection.id:
-                self._check(collection)
                 labels = _read_labels(collection)
                 self._shelves[kind] = collection.id, labels
             return collection, labels
 
-    def _collection(self, kind: Kind) -> Collection:
+    def _collection(self, kind: Kind, client: Client | None = None) -> Collection:
         """The collection as it is now: on a server it may have been removed and made anew."""
-        return self._connected().get_or_create_collection(
+        return (client or self._connected()).get_or_create_collection(
             self._place.name(kind),
             embedding_function=None,  # without this Chroma loads a model of its own
             configuration=GRAPH,
             metadata={"position": 0},
         )
-
-    def _check(self, collection: Collection) -> None:
-        # Where the files of the graph are missing Chroma finds less and says nothing, but it does
-        # fail to give back a vector.
-        held = collection.get(limit=1, include=["embeddings"])["embeddings"]
-        if held is not None and len(held) and len(held[0]) != self._dimension:
-            raise ValueError(f"it holds vectors of {len(held[0])} numbers, not {self._dimension}")
 
     def _connected(self) -> Client:
         with self._writing if not self._works else contextlib.nullcontext():
@@ -216,16 +214,24 @@ class ChromaIndex:
                 raise SemanticUnavailable("The semantic index is closed.")
             if self._client is None or not self._works:
                 self._disconnect()
-                self._client = self._place.connect()
+                self._client = self._place.connect(self._check)
                 self._works = True
             return self._client
+
+    def _check(self, client: Client) -> None:
+        # Where the files of the graph are missing Chroma finds less and says nothing, but it does
+        # fail to give back a vector.
+        for kind in Kind:
+            held = self._collection(kind, client).get(limit=1, include=["embeddings"])["embeddings"]
+            if held is not None and len(held) and len(held[0]) != self._dimension:
+                raise ValueError(f"vectors of {len(held[0])} numbers, not {self._dimension}")
 
     def _disconnect(self) -> None:
         client, self._client = self._client, None
         self._forget()
         if client is not None:
             with contextlib.suppress(Exception):  # what cannot be read may fail to close as well
-                client.close()
+                self._place.disconnect(client)
 
     def _forget(self) -> None:
         self._works = False
@@ -304,7 +310,7 @@ def _search(
     size: int,
 ) -> Found:
     """The nearest of the chosen vectors; at least `limit` records, if there are as many."""
-    if len(chosen) > FEW and len(chosen) * 10 >= size:
+    if len(chosen) > FEW and len(chosen) * 5 >= size:
         found = _search_widely(collection, sought, limit, chosen, size)
         if found is not None:
             return found
@@ -320,12 +326,14 @@ def _search_widely(
     size: int,
 ) -> Found | None:
     """Search among all and keep the chosen; None if that would take too many."""
-    take = 1 + limit * size * 5 // len(chosen) // 4
-    for width in (take, take * 4, take * 16):
-        if width >= size:
+    everything = len(chosen) == size
+    # A filter must not cost any of the care that EF stands for: as many chosen ones are seen.
+    width = limit * 5 // 4 + 1 if everything else max(limit, EF) * size // len(chosen)
+    for take in (width, width * 4):
+        if take >= len(chosen):
             break
-        records, cosines = _query(collection, sought, width)
-        if len(chosen) < size:
+        records, cosines = _query(collection, sought, take)
+        if not everything:
             kept = numpy.isin(records, chosen)
             records, cosines = records[kept], cosines[kept]
         if len(numpy.unique(records)) >= limit:
