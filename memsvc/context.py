@@ -6,6 +6,7 @@ from typing import Any
 from memsvc.dates import utc_text
 from memsvc.model import Filter, Kind, WorkEntry
 from memsvc.page import Page, Row
+from memsvc.ranking import rank_few
 from memsvc.request import read_search
 from memsvc.search import make_rows
 from memsvc.services import Services
@@ -72,17 +73,17 @@ def _ranked(services: Services, given: Mapping[str, Any]) -> Page:
         last = services.store.page(
             [Kind.OBSERVATION], recent, newest_first=True, limit=LAST, offset=0
         )
-        hits = services.store.rank_among(
-            Kind.OBSERVATION, search.query, [hit.ref.id for hit in last]
-        )
-        rows = make_rows(services, hits[:limit], given["format"], search.query)
+        ids = [hit.ref.id for hit in last]
+        ranking = rank_few(services, search, Kind.OBSERVATION, ids)
+        rows = make_rows(services, ranking.hits[:limit], given["format"], search.query)
+    degraded = {"degraded": ranking.degraded} if ranking.degraded else {}
     return Page(
         echo={"query": given["query"], "project": ",".join(projects)},
         rows=rows,
-        total=len(hits),
+        total=len(ranking.hits),
         limit=limit,
         format=given["format"],
         strategy="temporal",
         paged=False,
-        notes={"among_last": len(last)},
+        notes={"among_last": len(last), **degraded},
     )

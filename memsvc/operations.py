@@ -316,7 +316,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "to read the few records that an index or timeline pointed to",
         reading.read_batch,
         {
-            "ids": parameters.text_list("refs: 123, #123, S12, P9", required=True),
+            "ids": parameters.text_list(
+                "refs: 123, #123, S12, P9", most=reading.MOST_IDS, required=True
+            ),
             "orderBy": parameters.choice("order; none: as asked", None, "date_desc", "date_asc"),
             **parameters.project(),
             **parameters.budget(),
@@ -333,7 +335,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "the same, for clients that would rather send a body",
         reading.read_batch,
         {
-            "ids": parameters.text_list("refs: 123, #123, S12, P9", required=True),
+            "ids": parameters.text_list(
+                "refs: 123, #123, S12, P9", most=reading.MOST_IDS, required=True
+            ),
             "orderBy": parameters.choice("order; none: as asked", None, "date_desc", "date_asc"),
             **parameters.project(),
             **parameters.budget(),

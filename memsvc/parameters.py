@@ -11,6 +11,9 @@ from memsvc.dates import FORMS, now_ms, parse_date
 from memsvc.errors import BadRequest
 from memsvc.model import Kind
 
+MOST_VALUES = 100
+"""Values that one filter takes: each is looked up by itself."""
+
 DEFAULT_DAYS = 90
 """How far back the time bound reaches that puts recent matches before older ones."""
 
@@ -81,9 +84,15 @@ def text(meaning: str, **options: Any) -> fields.Field[Any]:
     return fields.String(metadata={"description": meaning}, **options)
 
 
-def text_list(meaning: str, **options: Any) -> fields.Field[Any]:
-    """A parameter that takes one value, a comma list, or repeats."""
-    return CommaList(fields.String(), metadata={"description": meaning}, **options)
+def text_list(meaning: str, *, most: int = MOST_VALUES, **options: Any) -> fields.Field[Any]:
+    """A parameter that takes one value, a comma list, or repeats, `most` values in all."""
+
+    def few(values: list[str]) -> None:
+        if len(values) > most:
+            raise ValidationError(f"given {len(values)} values; allowed: at most {most}")
+
+    metadata = {"description": meaning}
+    return CommaList(fields.String(), validate=few, metadata=metadata, **options)
 
 
 def number(meaning: str, default: int | None, low: int, high: int) -> fields.Field[Any]:

@@ -278,6 +278,12 @@ class SemanticSearch(Protocol):
         Raises SemanticUnavailable, saying why, when that cannot be told.
         """
 
+    def compare(self, kind: Kind, text: str, ids: Sequence[int]) -> list[tuple[int, float]]:
+        """A few records by how near they are to a text: id and cosine, nearest first.
+
+        Raises SemanticUnavailable.
+        """
+
     def missing(self) -> str:
         """What is not known to it yet, in a sentence; empty if nothing."""
 

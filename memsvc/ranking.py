@@ -1,6 +1,6 @@
 """The candidates of a search, best first: by words, by meaning, by being recent."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -15,7 +15,7 @@ from memsvc.window import weigh
 DEPTH: Final = 100
 """Candidates of each side for a kind, whatever page is asked for: pages never repeat a record."""
 
-MEANT: Final = 0.25
+MEANT: Final = 0.3
 """The cosine from which a record without any word of the query counts as a match."""
 
 
@@ -34,9 +34,26 @@ class Ranking:
 
 def rank_candidates(services: Services, search: Search) -> Ranking:
     """The candidates of every kind: a fixed number, whatever page is asked for."""
-    lexical = {hit.ref: hit for kind in search.kinds for hit in _lexical(services, search, kind)}
+    lexical = [hit for kind in search.kinds for hit in _lexical(services, search, kind)]
+    return _ranked(services, search, lexical, lambda: _nearest(services, search))
+
+
+def rank_few(services: Services, search: Search, kind: Kind, ids: Sequence[int]) -> Ranking:
+    """Those of a few records that match, best first."""
+    lexical = services.store.rank_among(kind, search.query, ids)
+    return _ranked(services, search, lexical, lambda: _compared(services, search, kind, ids))
+
+
+def _ranked(
+    services: Services,
+    search: Search,
+    hits: Iterable[Hit],
+    near: Callable[[], dict[Ref, float] | None],
+) -> Ranking:
+    """Full text joined with meaning, or full text alone with the reason."""
+    lexical = {hit.ref: hit for hit in hits}
     try:
-        nearest = _nearest(services, search)
+        nearest = near()
     except SemanticUnavailable as error:
         return Ranking(_in_order(lexical.values(), search), degraded=error.detail)
     if nearest is None:
@@ -72,6 +89,15 @@ def _nearest(services: Services, search: Search) -> dict[Ref, float] | None:
         for selection in _selections(search)
         for id, cosine in services.semantic.nearest(kind, text, DEPTH, selection)
     }
+
+
+def _compared(
+    services: Services, search: Search, kind: Kind, ids: Sequence[int]
+) -> dict[Ref, float] | None:
+    text = meaning_of(search.query)
+    if services.semantic is None or not text:
+        return None
+    return {Ref(kind, id): near for id, near in services.semantic.compare(kind, text, ids)}
 
 
 def _selections(search: Search) -> list[Filter]:

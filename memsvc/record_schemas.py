@@ -52,9 +52,8 @@ class TextList(fields.Field[tuple[str, ...]]):
 
     def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> tuple[str, ...]:
         items = decode_list(value)
-        bad = next((item for item in items if not isinstance(item, str)), None)
-        if bad is not None:
-            raise ValidationError(f"expected a list of texts, holds {_short(bad)}")
+        if bad := [item for item in items if not isinstance(item, str)]:
+            raise ValidationError(f"expected a list of texts, holds {_short(bad[0])}")
         return tuple(filter(None, (clean_text(item).strip() for item in items)))
 
 

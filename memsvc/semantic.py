@@ -7,7 +7,7 @@ they are there, and whenever they fail, every question gets SemanticUnavailable 
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
@@ -62,6 +62,7 @@ class Semantic:
         self._reason = "The semantic index is loading."
         self._rebuilds = vectors.rebuilds()
         self._behind = 0
+        self._healed = False
         self._retry_at = 0.0
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -86,12 +87,18 @@ class Semantic:
         Raises SemanticUnavailable, saying why, when that cannot be told.
         """
         index = self._ready_index()
-        vector = self._vector_of(text)
         try:
-            return self._nearest(index, kind, vector, limit, selection)
+            return self._nearest(index, kind, text, limit, selection)
         except SemanticUnavailable as error:
             self._fail(error.detail)
             raise
+
+    def compare(self, kind: Kind, text: str, ids: Sequence[int]) -> list[tuple[int, float]]:
+        """A few records by how near they are to a text, by their vectors in the store: exact."""
+        self._ready_index()
+        assert self._embedder is not None
+        kept = self._vectors.vectors(kind, ids, self._embedder.fingerprint)
+        return best_of(kept, self._vector_of(text))
 
     def ask_rebuild(self) -> None:
         """Ask whoever owns the index to make it anew from the vectors in the store."""
@@ -129,26 +136,19 @@ class Semantic:
         return self._embedder.embed(text)
 
     def _nearest(
-        self, index: SemanticIndex, kind: Kind, vector: Vector, limit: int, selection: Filter
+        self, index: SemanticIndex, kind: Kind, text: str, limit: int, selection: Filter
     ) -> list[tuple[int, float]]:
+        vector = self._vector_of(text)
         if selection == Filter():
             return index.nearest(kind, vector, limit, selection)
         if self._store.count(kind, selection) <= MOST_EXACT:
-            return self._compare(kind, vector, limit, self._store.selected_ids(kind, selection))
+            return self.compare(kind, text, self._store.selected_ids(kind, selection))[:limit]
         known = replace(selection, groups=_without_files(selection))
         depth = limit if known == selection else limit * WIDER
         found = index.nearest(kind, vector, depth, known)
         # an index may be a moment behind the store, and knows no files
         held = self._store.selected_among(kind, selection, [id for id, _ in found])
         return [each for each in found if each[0] in held][:limit]
-
-    def _compare(
-        self, kind: Kind, vector: Vector, limit: int, ids: list[int]
-    ) -> list[tuple[int, float]]:
-        """The nearest of a few records, by their vectors in the store."""
-        assert self._embedder is not None, "asked only when the index is ready"
-        kept = self._vectors.vectors(kind, ids, self._embedder.fingerprint)
-        return best_of(kept, vector, limit)
 
     # -- in the background ------------------------------------------------------------------------
 
@@ -191,12 +191,24 @@ class Semantic:
         index = self._parts.open_index(embedder, self._vectors.store_name())
         try:
             self._rebuild_if_asked(index)
-            self._behind = self._vectors.count_changes(index.position())
+            self._behind = self._vectors.count_changes(self._read_position(index))
         except BaseException:
             index.close()
             raise
         self._index = index
         return index
+
+    def _read_position(self, index: SemanticIndex) -> int:
+        """Where an index stands. One that cannot be read is made anew, once: it is only a cache."""
+        try:
+            return index.position()
+        except SemanticUnavailable as error:
+            if self._healed:
+                raise
+            self._healed = True
+            _log.warning("the semantic index is made anew: %s", error.detail)
+            index.clear()
+            return index.position()
 
     def _rebuild_if_asked(self, index: SemanticIndex) -> None:
         asked = self._vectors.rebuilds()
@@ -231,6 +243,9 @@ class SwitchedOff:
     ) -> list[tuple[int, float]]:
         raise SemanticUnavailable(OFF)
 
+    def compare(self, kind: Kind, text: str, ids: Sequence[int]) -> list[tuple[int, float]]:
+        raise SemanticUnavailable(OFF)
+
     def step(self) -> int:
         raise SemanticUnavailable(OFF)
 
@@ -244,14 +259,14 @@ class SwitchedOff:
         return {"ok": False, "detail": OFF, "waiting": 0, "rebuilds": 0}
 
 
-def best_of(kept: Mapping[int, Vector], vector: Vector, limit: int) -> list[tuple[int, float]]:
-    """The nearest of these records to a vector: id and cosine, nearest first; exact."""
+def best_of(kept: Mapping[int, Vector], vector: Vector) -> list[tuple[int, float]]:
+    """Records by the nearest of their vectors to a vector: id and cosine, nearest first."""
     if not kept:
         return []
     cosines = numpy.concatenate(list(kept.values())) @ vector
     starts = numpy.cumsum([0, *(len(each) for each in kept.values())][:-1])
     best = numpy.maximum.reduceat(cosines, starts).tolist()
-    return sorted(zip(kept, best, strict=True), key=lambda each: (-each[1], each[0]))[:limit]
+    return sorted(zip(kept, best, strict=True), key=lambda each: (-each[1], each[0]))
 
 
 def _without_files(selection: Filter) -> tuple[tuple[str, tuple[str, ...]], ...]:

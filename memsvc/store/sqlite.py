@@ -164,7 +164,11 @@ class SqliteStore:
 
     def rank_among(self, kind: Kind, query: Query, ids: Sequence[int]) -> list[Hit]:
         condition = "record.id IN (SELECT value FROM json_each(?))"
-        scope = fulltext.Scope(condition=condition, parameters=(json.dumps(list(ids)),))
+        parameters: list[object] = [json.dumps(list(ids))]
+        if ids and not query.only_excludes:  # the index can start and stop at an id
+            condition += f" AND {SHAPES[kind].table}_fts.rowid BETWEEN ? AND ?"
+            parameters += [min(ids), max(ids)]
+        scope = fulltext.Scope(condition=condition, parameters=tuple(parameters))
         search = replace(self._search(kind, query, Filter()), scope=scope)
         return _hits(kind, fulltext.rank(search, len(ids)))
 
