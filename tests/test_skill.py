@@ -19,6 +19,7 @@ from test_import_git import Repository
 from memsvc import __version__, cli, skill
 from memsvc.operations import OPERATIONS, TEN
 from tests.documents import BASH, EXAMPLE, ROOT, documents, renewed, run_command, sample_worker
+from tests.meaning import indexed
 
 TREE = skill.tree()
 DOCUMENTS = sorted(documents())
@@ -26,8 +27,8 @@ PAGES = [path for path in DOCUMENTS if path.is_relative_to(TREE)]
 
 FENCE = re.compile(r"```(\w*)\n(.*?)```", re.S)
 COMMAND = re.compile(r"`((?:memsvc|curl) [^`]+)`|^    ((?:memsvc|curl) .*)$", re.M)
-RUN_ELSEWHERE = {"memsvc serve", "memsvc trial"}
-"""They do not end; tests/test_server.py and tests/test_worker_down.py run a worker of their own."""
+RUN_ELSEWHERE = {"memsvc serve", "memsvc trial", "memsvc index", "memsvc index --rebuild"}
+"""They do not end, or need the real model; other tests run them over stores of their own."""
 
 
 def place(path: Path) -> str:
@@ -107,7 +108,7 @@ def test_every_command_line_of_a_document_runs(path: Path, machine: Path) -> Non
     fenced = {" ".join(block.split()) for block in BASH.findall(text)}
     written = [command for command in commands(text) if command not in RUN_ELSEWHERE]
     assert written
-    with sample_worker() as address:
+    with sample_worker(indexed) as address:
         for command in written:
             printed = run_command(command.replace("~", str(machine)), address)
             assert printed.strip(), command
