@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: quality, speed, hostile queries, tokens."""
+"""`python -m benchmarks`: quality, ablation, speed, hostile queries, tokens."""
 
 import signal
 import sys
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from benchmarks import ablation as leaving_out
 from benchmarks import hostile as hostile_queries
 from benchmarks import quality as evaluation
 from benchmarks import speed as timing
@@ -30,7 +31,7 @@ semantic = click.option(
 
 @click.group()
 def benchmarks() -> None:
-    """Measure memsvc over HTTP, on data you name.
+    """Measure memsvc, all but ablation over HTTP, on data you name.
 
     A folder alone means quality, a file alone means speed. Each starts a worker over a store of its
     own. Exit code 1: something that must hold did not.
@@ -66,6 +67,26 @@ def quality(
             floors=floors,
             place=evaluation.Place(keep, semantic),
             as_json=as_json,
+        )
+    )
+
+
+@benchmarks.command(short_help="What does each part of the ranking add?")
+@click.argument("folder", type=FOLDER)
+@click.option("--set", "names", multiple=True, help="Only this set; may be repeated.")
+@click.option("--project-filter", is_flag=True, help="Ask locomo_* within each query's project.")
+@keep
+@as_json
+def ablation(
+    folder: Path, names: tuple[str, ...], project_filter: bool, keep: Path | None, as_json: bool
+) -> None:
+    """What does each part of the ranking add? FOLDER holds evaluation sets, one a folder.
+
+    Ranks without HTTP. MEMSVC_CHROMA_URL, if set, adds a row for a Chroma server.
+    """
+    sys.exit(
+        leaving_out.measure_ablation(
+            folder, names, project_filter=project_filter, keep=keep, as_json=as_json
         )
     )
 

@@ -1,11 +1,11 @@
 """Keeping the semantic index up to date: texts to vectors, vectors to the index, in small steps."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy
 
 from memsvc.model import Change, Pending, Record
-from memsvc.passages import passages
+from memsvc.passages import Mixture, passages
 from memsvc.ports import Embedder, SemanticIndex, Vector, VectorStore
 
 RECORDS_A_STEP = 8
@@ -48,10 +48,15 @@ def _apply(index: SemanticIndex, changes: list[Change]) -> None:
 
 def embed_record(embedder: Embedder, record: Record) -> Vector:
     """Give the vectors of a record, of shape (n, dimension), each of unit length."""
-    groups = passages(record)
-    distinct = dict.fromkeys(text for texts in groups for text in texts)
+    mixtures = passages(record)
+    distinct = dict.fromkeys(text for mixture in mixtures for text, _ in mixture)
     vectors = {text: embedder.embed(text) for text in distinct}
-    return numpy.stack([unit(numpy.mean([vectors[t] for t in texts], axis=0)) for texts in groups])
+    return numpy.stack([_mixed(mixture, vectors) for mixture in mixtures])
+
+
+def _mixed(mixture: Mixture, vectors: Mapping[str, Vector]) -> Vector:
+    weighted = [weight * vectors[text] for text, weight in mixture]
+    return unit(numpy.sum(weighted, axis=0))
 
 
 def unit(vector: Vector) -> Vector:

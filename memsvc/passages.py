@@ -4,7 +4,7 @@ from typing import Final
 
 from memsvc.model import SHAPES, Record, kind_of
 
-RECIPE: Final = "whole with files averaged in, title, parts of 70 words"
+RECIPE: Final = "whole, files and title averaged; parts of 70 words"
 """Names this way of making texts; vectors that were made in another way are made anew."""
 
 PART_WORDS: Final = 70
@@ -13,27 +13,38 @@ PART_WORDS: Final = 70
 MOST_PARTS: Final = 24
 """Parts of one record that are looked at: some 1,700 words; few records go beyond."""
 
+TITLE_WEIGHT: Final = 0.5
+"""What the title counts beside the rest. As a vector of its own it finds as much for half as many
+vectors more."""
+
 TITLE_WORDS: Final = 24
 """Words of the title that stand before each part."""
 
 
-def passages(record: Record) -> list[tuple[str, ...]]:
-    """Give the texts behind each vector of a record: a vector is the mean of those of its texts.
+Mixture = tuple[tuple[str, float], ...]
+"""Texts with their weights: the vector is the weighted mean of those of the texts."""
 
-    The first is for the record as a whole: with and without its files, or all parts of a long one.
-    The title has one of its own: paraphrases find it where the text around it leads away. Then
-    comes one for each part of a long record.
+
+def passages(record: Record) -> list[Mixture]:
+    """Give the texts behind each vector of a record.
+
+    The first vector is for the record as a whole: with and without its files, or all parts of a
+    long one; and the title once more, for it says in few words what the rest is about. Then comes
+    one vector for each part of a long record.
     """
     title, body = _title_and_body(record)
     parts = [_join(title, part) for part in _parts(body)]
-    named = [(title,)] if title and body else []
-    return [_whole(_join(title, body), parts, _files(record)), *named, *((p,) for p in parts)]
+    whole = _evenly(parts or _with_files(_join(title, body), _files(record)))
+    named = ((title, TITLE_WEIGHT),) if title and body else ()
+    return [whole + named, *(((part, 1.0),) for part in parts)]
 
 
-def _whole(text: str, parts: list[str], files: str) -> tuple[str, ...]:
-    if parts:
-        return tuple(parts)
-    return (text, _join(text, files)) if files else (text,)
+def _evenly(texts: list[str]) -> Mixture:
+    return tuple((text, 1 / len(texts)) for text in texts)
+
+
+def _with_files(text: str, files: str) -> list[str]:
+    return [text, _join(text, files)] if files else [text]
 
 
 def _title_and_body(record: Record) -> tuple[str, str]:

@@ -111,13 +111,13 @@ class Semantic:
 
     def report(self) -> dict[str, Any]:
         """Whether semantic search works, why not, and what is still to be done."""
+        rebuilds = self._rebuilds  # first: all else must be as it is after this rebuild
         ok, detail = True, self.missing() or "all records are indexed"
         try:
             self._ready_index()
         except SemanticUnavailable as error:
             ok, detail = False, error.detail
-        waiting, rebuilds = self._waiting(), self._rebuilds
-        return {"ok": ok, "detail": detail, "waiting": waiting, "rebuilds": rebuilds}
+        return {"ok": ok, "detail": detail, "waiting": self._waiting(), "rebuilds": rebuilds}
 
     def _waiting(self) -> int:
         return self._vectors.count_pending() + self._behind
@@ -213,9 +213,10 @@ class Semantic:
     def _rebuild_if_asked(self, index: SemanticIndex) -> None:
         asked = self._vectors.rebuilds()
         if asked != self._rebuilds:
+            # The lag comes first: nobody may ask the empty index, or take it for the one made anew.
+            self._behind = self._vectors.count_changes(0)
             index.clear()
             self._rebuilds = asked
-            self._behind = self._vectors.count_changes(index.position())
 
     def _fail(self, reason: str) -> None:
         if time.monotonic() >= self._retry_at:

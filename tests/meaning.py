@@ -3,10 +3,13 @@
 import random
 import re
 from collections.abc import Sequence
+from functools import cache
 
 import numpy
 
+from memsvc.errors import SemanticUnavailable
 from memsvc.index.exact import ExactIndex
+from memsvc.model import Filter, Kind
 from memsvc.ports import Embedder, SemanticIndex, Vector
 from memsvc.semantic import Parts, Semantic
 from memsvc.store.sqlite import SqliteStore
@@ -31,9 +34,26 @@ class WordEmbedder:
         return numpy.asarray(whole / numpy.linalg.norm(whole), dtype=numpy.float32)
 
 
+@cache
 def _direction(word: str) -> Sequence[float]:
     chance = random.Random(word)
     return [chance.gauss(0, 1) for _ in range(DIMENSION)]
+
+
+class FailingIndex(ExactIndex):
+    """An index whose first searches fail."""
+
+    def __init__(self, failures: int) -> None:
+        super().__init__(DIMENSION)
+        self.failures = failures
+
+    def nearest(
+        self, kind: Kind, vector: Vector, limit: int, selection: Filter
+    ) -> list[tuple[int, float]]:
+        if self.failures:
+            self.failures -= 1
+            raise SemanticUnavailable("The index is not well; let it rest.")
+        return super().nearest(kind, vector, limit, selection)
 
 
 def semantic_over(
@@ -47,6 +67,11 @@ def semantic_over(
 def indexed(store: SqliteStore) -> Semantic:
     """Semantic search that knows all that is in a store."""
     semantic = semantic_over(store)
+    settle(semantic)
+    return semantic
+
+
+def settle(semantic: Semantic) -> None:
+    """Let semantic search catch up with its store."""
     while semantic.step():
         pass
-    return semantic

@@ -171,6 +171,34 @@ def test_quality_compares_the_bound_with_none(sets: Path) -> None:
     assert rows[0]["ndcg@10 - days=all"] == "+0.000"
 
 
+def test_ablation_ranks_the_sets_in_every_way(sets: Path, tmp_path: Path) -> None:
+    """Unique words find their records wherever words have a say; kept vectors serve again."""
+    code, body = _run("ablation", sets, "--keep", tmp_path / "kept", "--set", "first")
+    rows = {row["row"]: row for row in body["ndcg@10"]}
+    assert code == 0
+    assert rows.keys() >= {way.name for way in WAYS}
+    assert rows["fused"]["first keywords"] == rows["full text"]["first keywords"] == 1
+    assert rows["fused"]["-fused"] == "+0.0000"
+    assert [row["row"] for row in body["recall@10"]] == list(rows)
+
+
+def test_ablation_leaves_out_the_vectors_it_says() -> None:
+    """Of a long record with a title: whole, title, then parts; of a short one no parts."""
+    long = Observation(**BARE, title="A title", narrative="word " * 100)
+    short = Observation(**BARE, title="A title", narrative="word")
+    assert [rows_left(long, without) for without in ("titles", "parts")] == [[0, 2, 3], [0, 1]]
+    assert [rows_left(short, without) for without in ("titles", "parts")] == [[0], [0, 1]]
+
+
+def test_patches_end_with_their_block() -> None:
+    """What was there before stands again, also after an error."""
+    before = fusion.WORDS_LEAST
+    with pytest.raises(KeyError), patched([(fusion, "WORDS_LEAST", 0.6)]):
+        assert fusion.WORDS_LEAST == 0.6
+        raise KeyError
+    assert before == fusion.WORDS_LEAST
+
+
 def test_an_unknown_set_is_named(sets: Path) -> None:
     """The error says what there is."""
     result = CliRunner().invoke(benchmarks, ["quality", str(sets), "--set", "third"])

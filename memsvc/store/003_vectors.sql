@@ -1,5 +1,6 @@
 -- What the semantic index is made from: the vectors of each record beside its row, and what is still
--- to be done. Triggers note it, so whoever writes a record need not know of any of this.
+-- to be done. Triggers note it, so whoever writes a record need not know of any of this. They delete
+-- and insert: the conflict clause of the statement that fires them would override one of their own.
 
 -- Records whose vectors are missing or out of date.
 CREATE TABLE pending (
@@ -35,27 +36,33 @@ CREATE TABLE observations_vectors (
     vectors BLOB NOT NULL
 );
 CREATE TRIGGER observations_pending_ai AFTER INSERT ON observations BEGIN
-    INSERT OR REPLACE INTO pending (kind, record, created_at_epoch)
+    DELETE FROM pending WHERE kind = 'observation' AND record = new.id;
+    INSERT INTO pending (kind, record, created_at_epoch)
     VALUES ('observation', new.id, new.created_at_epoch);
 END;
 CREATE TRIGGER observations_pending_au AFTER UPDATE ON observations
 WHEN new.content_hash <> old.content_hash BEGIN
-    INSERT OR REPLACE INTO pending (kind, record, created_at_epoch)
+    DELETE FROM pending WHERE kind = 'observation' AND record = new.id;
+    INSERT INTO pending (kind, record, created_at_epoch)
     VALUES ('observation', new.id, new.created_at_epoch);
 END;
 CREATE TRIGGER observations_changes_au AFTER UPDATE ON observations BEGIN
-    INSERT OR REPLACE INTO changes (kind, record) VALUES ('observation', new.id);
+    DELETE FROM changes WHERE kind = 'observation' AND record = new.id;
+    INSERT INTO changes (kind, record) VALUES ('observation', new.id);
 END;
 CREATE TRIGGER observations_pending_ad AFTER DELETE ON observations BEGIN
     DELETE FROM pending WHERE kind = 'observation' AND record = old.id;
     DELETE FROM observations_vectors WHERE id = old.id;
-    INSERT OR REPLACE INTO changes (kind, record) VALUES ('observation', old.id);
+    DELETE FROM changes WHERE kind = 'observation' AND record = old.id;
+    INSERT INTO changes (kind, record) VALUES ('observation', old.id);
 END;
 CREATE TRIGGER observations_vectors_ai AFTER INSERT ON observations_vectors BEGIN
-    INSERT OR REPLACE INTO changes (kind, record) VALUES ('observation', new.id);
+    DELETE FROM changes WHERE kind = 'observation' AND record = new.id;
+    INSERT INTO changes (kind, record) VALUES ('observation', new.id);
 END;
 CREATE TRIGGER observations_vectors_au AFTER UPDATE ON observations_vectors BEGIN
-    INSERT OR REPLACE INTO changes (kind, record) VALUES ('observation', new.id);
+    DELETE FROM changes WHERE kind = 'observation' AND record = new.id;
+    INSERT INTO changes (kind, record) VALUES ('observation', new.id);
 END;
 INSERT INTO pending (kind, record, created_at_epoch)
 SELECT 'observation', id, created_at_epoch FROM observations;
@@ -67,27 +74,33 @@ CREATE TABLE sessions_vectors (
     vectors BLOB NOT NULL
 );
 CREATE TRIGGER sessions_pending_ai AFTER INSERT ON sessions BEGIN
-    INSERT OR REPLACE INTO pending (kind, record, created_at_epoch)
+    DELETE FROM pending WHERE kind = 'session' AND record = new.id;
+    INSERT INTO pending (kind, record, created_at_epoch)
     VALUES ('session', new.id, new.created_at_epoch);
 END;
 CREATE TRIGGER sessions_pending_au AFTER UPDATE ON sessions
 WHEN new.content_hash <> old.content_hash BEGIN
-    INSERT OR REPLACE INTO pending (kind, record, created_at_epoch)
+    DELETE FROM pending WHERE kind = 'session' AND record = new.id;
+    INSERT INTO pending (kind, record, created_at_epoch)
     VALUES ('session', new.id, new.created_at_epoch);
 END;
 CREATE TRIGGER sessions_changes_au AFTER UPDATE ON sessions BEGIN
-    INSERT OR REPLACE INTO changes (kind, record) VALUES ('session', new.id);
+    DELETE FROM changes WHERE kind = 'session' AND record = new.id;
+    INSERT INTO changes (kind, record) VALUES ('session', new.id);
 END;
 CREATE TRIGGER sessions_pending_ad AFTER DELETE ON sessions BEGIN
     DELETE FROM pending WHERE kind = 'session' AND record = old.id;
     DELETE FROM sessions_vectors WHERE id = old.id;
-    INSERT OR REPLACE INTO changes (kind, record) VALUES ('session', old.id);
+    DELETE FROM changes WHERE kind = 'session' AND record = old.id;
+    INSERT INTO changes (kind, record) VALUES ('session', old.id);
 END;
 CREATE TRIGGER sessions_vectors_ai AFTER INSERT ON sessions_vectors BEGIN
-    INSERT OR REPLACE INTO changes (kind, record) VALUES ('session', new.id);
+    DELETE FROM changes WHERE kind = 'session' AND record = new.id;
+    INSERT INTO changes (kind, record) VALUES ('session', new.id);
 END;
 CREATE TRIGGER sessions_vectors_au AFTER UPDATE ON sessions_vectors BEGIN
-    INSERT OR REPLACE INTO changes (kind, record) VALUES ('session', new.id);
+    DELETE FROM changes WHERE kind = 'session' AND record = new.id;
+    INSERT INTO changes (kind, record) VALUES ('session', new.id);
 END;
 INSERT INTO pending (kind, record, created_at_epoch)
 SELECT 'session', id, created_at_epoch FROM sessions;
@@ -99,27 +112,33 @@ CREATE TABLE prompts_vectors (
     vectors BLOB NOT NULL
 );
 CREATE TRIGGER prompts_pending_ai AFTER INSERT ON prompts BEGIN
-    INSERT OR REPLACE INTO pending (kind, record, created_at_epoch)
+    DELETE FROM pending WHERE kind = 'prompt' AND record = new.id;
+    INSERT INTO pending (kind, record, created_at_epoch)
     VALUES ('prompt', new.id, new.created_at_epoch);
 END;
 CREATE TRIGGER prompts_pending_au AFTER UPDATE ON prompts
 WHEN new.content_hash <> old.content_hash BEGIN
-    INSERT OR REPLACE INTO pending (kind, record, created_at_epoch)
+    DELETE FROM pending WHERE kind = 'prompt' AND record = new.id;
+    INSERT INTO pending (kind, record, created_at_epoch)
     VALUES ('prompt', new.id, new.created_at_epoch);
 END;
 CREATE TRIGGER prompts_changes_au AFTER UPDATE ON prompts BEGIN
-    INSERT OR REPLACE INTO changes (kind, record) VALUES ('prompt', new.id);
+    DELETE FROM changes WHERE kind = 'prompt' AND record = new.id;
+    INSERT INTO changes (kind, record) VALUES ('prompt', new.id);
 END;
 CREATE TRIGGER prompts_pending_ad AFTER DELETE ON prompts BEGIN
     DELETE FROM pending WHERE kind = 'prompt' AND record = old.id;
     DELETE FROM prompts_vectors WHERE id = old.id;
-    INSERT OR REPLACE INTO changes (kind, record) VALUES ('prompt', old.id);
+    DELETE FROM changes WHERE kind = 'prompt' AND record = old.id;
+    INSERT INTO changes (kind, record) VALUES ('prompt', old.id);
 END;
 CREATE TRIGGER prompts_vectors_ai AFTER INSERT ON prompts_vectors BEGIN
-    INSERT OR REPLACE INTO changes (kind, record) VALUES ('prompt', new.id);
+    DELETE FROM changes WHERE kind = 'prompt' AND record = new.id;
+    INSERT INTO changes (kind, record) VALUES ('prompt', new.id);
 END;
 CREATE TRIGGER prompts_vectors_au AFTER UPDATE ON prompts_vectors BEGIN
-    INSERT OR REPLACE INTO changes (kind, record) VALUES ('prompt', new.id);
+    DELETE FROM changes WHERE kind = 'prompt' AND record = new.id;
+    INSERT INTO changes (kind, record) VALUES ('prompt', new.id);
 END;
 INSERT INTO pending (kind, record, created_at_epoch)
 SELECT 'prompt', id, created_at_epoch FROM prompts;
