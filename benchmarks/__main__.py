@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: quality, ablation, speed, hostile queries, tokens."""
+"""`python -m benchmarks`: quality, ablation, speed, hostile queries, tokens, durability."""
 
 import signal
 import sys
@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from benchmarks import ablation as leaving_out
+from benchmarks import durability as surviving
 from benchmarks import hostile as hostile_queries
 from benchmarks import quality as evaluation
 from benchmarks import speed as timing
@@ -132,6 +133,24 @@ def hostile(corpus: Path, count: int, words: int, seed: int, as_json: bool) -> N
 def tokens(corpus: Path, count: int, as_json: bool) -> None:
     """What do rows cost, and is max_tokens ever exceeded? CORPUS is JSON Lines, plain or .gz."""
     sys.exit(budgets.measure_tokens(corpus, count=count, as_json=as_json))
+
+
+@benchmarks.command(short_help="Is nothing lost when it is killed or damaged?")
+@click.argument("corpus", type=FILE)
+@click.option("--kills", default=20, show_default=True, help="Times the worker is killed.")
+@click.option("--records", default=1500, show_default=True, help="Records written meanwhile.")
+@click.option("--seed", default=1, show_default=True, help="Another seed, other moments.")
+@as_json
+def durability(corpus: Path, kills: int, records: int, seed: int, as_json: bool) -> None:
+    """Is nothing lost when the worker is killed while it embeds, or its index damaged?
+
+    CORPUS is JSON Lines, plain or .gz. Also: nothing is left behind, nothing written elsewhere.
+    """
+    sys.exit(
+        surviving.measure_durability(
+            corpus, kills=kills, records=records, seed=seed, as_json=as_json
+        )
+    )
 
 
 def _with_command(arguments: list[str]) -> list[str]:

@@ -1,16 +1,18 @@
 """What does each part of the ranking add? Evaluation sets ranked with it, and without it.
 
 Ranks in this process, over the exact index unless a row names another, so that what an index loses
-does not mix with what an idea adds.
+does not mix with what an idea adds. No index is asked where a filter selects few records: those are
+compared one by one.
 """
 
 import contextlib
+import math
 import os
 import statistics
 import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import count
 from pathlib import Path
 from types import ModuleType
@@ -26,12 +28,13 @@ from benchmarks.metrics import DEPTH, average, score
 from benchmarks.tables import report
 from benchmarks.worker import home_in
 from memsvc import fusion, ranking
+from memsvc import query as language
 from memsvc.bootstrap import load_embedder, open_index
 from memsvc.dates import DAY_MS, now_ms
 from memsvc.errors import MemsvcError
 from memsvc.fusion import Fused
-from memsvc.indexing import embed_some
-from memsvc.model import Change, Filter, Kind, Record, Ref
+from memsvc.indexing import embed_some, unit
+from memsvc.model import Change, Filter, Hit, Kind, Record, Ref
 from memsvc.parameters import DEFAULT_DAYS
 from memsvc.passages import passages
 from memsvc.ports import Embedder, Vector
@@ -78,6 +81,7 @@ Results = dict[str, dict[str, list[Score]]]
 """For each column, for each way by its name, the scores of the queries, always in one order."""
 
 Numbers = NDArray[numpy.float64]
+Alter = Callable[[Record, Vector], Vector]
 Patch = tuple[ModuleType, str, object]
 
 
@@ -95,9 +99,9 @@ def _by_words(services: Services, search: Search) -> list[Ref]:
 
 def _by_cosine(services: Services, search: Search) -> list[Ref]:
     """The records nearest in meaning, whatever words they hold and however old they are."""
-    text = ranking.meaning_of(search.query)
-    if services.semantic is None or not text:
+    if services.semantic is None or not search.query.searchable:
         return []
+    text = language.meaning(search.text)
     nearest = services.semantic.nearest(KIND, text, DEPTH, search.selection)
     return [Ref(KIND, id) for id, _ in nearest]
 
@@ -106,9 +110,9 @@ def _fuse_by_places(
     lexical: Mapping[Hashable, float], cosines: Mapping[Hashable, float], coverage: float
 ) -> dict[Hashable, Fused]:
     """Reciprocal rank fusion, in place of `memsvc.fusion.fuse`."""
-    words, meanings = _reciprocals(lexical), _reciprocals(cosines)
-    keys = {**words, **meanings}
-    return {key: Fused(words.get(key, 0.0), meanings.get(key, 0.0)) for key in keys}
+    lexically, semantically = _reciprocals(lexical), _reciprocals(cosines)
+    keys = {**lexically, **semantically}
+    return {key: Fused(lexically.get(key, 0.0), semantically.get(key, 0.0)) for key in keys}
 
 
 def _reciprocals(values: Mapping[Hashable, float]) -> dict[Hashable, float]:
@@ -118,7 +122,7 @@ def _reciprocals(values: Mapping[Hashable, float]) -> dict[Hashable, float]:
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """An index, and whose vectors it is not given: those of `titles`, of `parts`, or none."""
+    """An index, and what is left out of its vectors: `titles`, `parts` or nothing."""
 
     index: str = "exact"
     without: str = ""
@@ -158,7 +162,7 @@ WAYS = (
     Way("reciprocal rank fusion", patches=((ranking, "fuse", _fuse_by_places),)),
     Way("no bonuses", patches=NO_BONUSES),
     Way("title weight 1", patches=((fulltext, "WEIGHTS", FLAT),)),
-    Way("no title vectors", Filling(without="titles")),
+    Way("no title in vectors", Filling(without="titles")),
     Way("no part vectors", Filling(without="parts")),
     Way("index chroma", Filling("chroma")),
     Way("index sqlite-vec", Filling("sqlite-vec")),
@@ -210,13 +214,21 @@ class Bench:
         """The semantic part over an index that knows all records."""
         settings = _settings(self.home, filling.index)
         parts = Parts(lambda: self.embedder, lambda *which: open_index(settings, *which))
-        semantic = Semantic(self.store, Thinned(self.store.connections, filling.without), parts)
+        semantic = AskedSemantic(self.store, self._vectors(filling.without), parts)
         try:
             while semantic.step():
                 pass
             yield semantic
         finally:
             semantic.stop()
+
+    def _vectors(self, without: str) -> SqliteVectors:
+        connections = self.store.connections
+        if without == "parts":
+            return Altered(connections, without_parts)
+        if without == "titles":
+            return Altered(connections, partial(without_title, embed=self.embedder.embed))
+        return SqliteVectors(connections)
 
     def scores(self, column: Column, way: Way, semantic: Semantic) -> list[Score]:
         """The scores of the queries of a column, in their order, ranked in one way."""
@@ -236,52 +248,100 @@ class Bench:
             return [self.source_ids[ref] for ref in way.rank(services, search)[:DEPTH]]
 
 
-class Thinned(SqliteVectors):
-    """The vectors of a store without those of titles, or of parts; none left out by default.
+class Altered(SqliteVectors):
+    """The vectors of a store as an alteration leaves them, once all changes were asked for.
 
-    They are left out in the store, not in the index: a selection of few records never asks the
-    index. Vectors may be asked for once all changes were.
+    They are altered in the store, not in the index: a selection of few records never asks the
+    index.
     """
 
-    def __init__(self, connections: Connections, without: str = "") -> None:
+    def __init__(self, connections: Connections, alter: Alter) -> None:
         super().__init__(connections)
-        self._without = without
-        self._rows: dict[Ref, list[int]] = {}
+        self._alter = alter
+        self._altered: dict[Ref, Vector] = {}
 
     def changes(self, position: int, limit: int, fingerprint: str) -> list[Change]:
-        """The next changes, with the vectors that are left."""
+        """The next changes, with vectors altered."""
         changes = super().changes(position, limit, fingerprint)
-        if not self._without:
-            return changes
-        for ref, record in self.records(change.ref for change in changes).items():
-            self._rows[ref] = rows_left(record, self._without)
-        return [self._thinned(change) for change in changes]
+        records = self.records(change.ref for change in changes)
+        return [self._followed(change, records.get(change.ref)) for change in changes]
 
     def vectors(self, kind: Kind, ids: Sequence[int], fingerprint: str) -> dict[int, Vector]:
-        """The vectors that are left of records."""
-        found = super().vectors(kind, ids, fingerprint)
-        if not self._without:
-            return found
-        return {id: vectors[self._rows[Ref(kind, id)]] for id, vectors in found.items()}
+        """The altered vectors of records."""
+        refs = (Ref(kind, id) for id in ids)
+        return {ref.id: self._altered[ref] for ref in refs if ref in self._altered}
 
-    def _thinned(self, change: Change) -> Change:
-        if change.embedded is None:
+    def _followed(self, change: Change, record: Record | None) -> Change:
+        if change.embedded is None or record is None:
             return change
-        left = change.embedded.vectors[self._rows[change.ref]]
-        return replace(change, embedded=replace(change.embedded, vectors=left))
+        altered = self._altered[change.ref] = self._alter(record, change.embedded.vectors)
+        return replace(change, embedded=replace(change.embedded, vectors=altered))
 
 
-def rows_left(record: Record, without: str) -> list[int]:
-    """The first vector, and those of parts or of the title; the first is made of all parts."""
-    whole, *others = passages(record)
-    return [
-        0,
-        *(row for row, (text,) in enumerate(others, 1) if (text in whole) == (without == "titles")),
-    ]
+def without_parts(record: Record, vectors: Vector) -> Vector:
+    """The first vector of a record alone."""
+    return vectors[:1]
+
+
+def without_title(record: Record, vectors: Vector, embed: Callable[[str], Vector]) -> Vector:
+    """The vectors of a record with its title taken out of the first again.
+
+    That of a long record is then the mean of its parts, any other taken to be of length 1: with
+    files it is a little shorter, and a little of the title stays.
+    """
+    (*_, (title, weight)) = mixture = passages(record)[0]
+    if sum(each for _, each in mixture) < 1 + weight / 2:  # the other weights come to 1
+        return vectors
+    if len(vectors) > 1:
+        return numpy.stack([unit(vectors[1:].mean(axis=0)), *vectors[1:]])
+    vector = embed(title)
+    along = weight * float(vectors[0] @ vector)
+    length = along + math.sqrt(max(0.0, along**2 + 1 - weight**2))
+    return unit(length * vectors[0] - weight * vector)[numpy.newaxis]
+
+
+class AskedStore(SqliteStore):
+    """A store that finds once what several ways ask for: full text takes most of their time."""
+
+    def __init__(self, connections: Connections) -> None:
+        super().__init__(connections)
+        plain = SqliteStore(connections)
+        self._ranks = lru_cache(None)(lambda _, *asked: plain.rank(*asked))
+        self._matches = lru_cache(None)(plain.matches_among)
+        self._coverage = lru_cache(None)(plain.coverage)
+
+    def rank(self, kind: Kind, query: language.Query, selection: Filter, depth: int) -> list[Hit]:
+        """The best matches; again for other weights and bonuses."""
+        state = (fulltext.WEIGHTS[kind], fulltext.NEIGHBOURS_BONUS, fulltext.EXACT_BONUS)
+        return self._ranks(state, kind, query, selection, depth)
+
+    def matches_among(
+        self, kind: Kind, query: language.Query, selection: Filter, ids: Sequence[int]
+    ) -> set[int]:
+        """Those of a few records that match a query."""
+        return self._matches(kind, query, selection, tuple(sorted(ids)))
+
+    def coverage(self, query: language.Query, ref: Ref) -> float:
+        """How much of a query a record holds."""
+        return self._coverage(query, ref)
+
+
+class AskedSemantic(Semantic):
+    """Semantic search that finds once what several ways ask for."""
+
+    def __init__(self, store: SqliteStore, vectors: SqliteVectors, parts: Parts) -> None:
+        super().__init__(store, vectors, parts)
+        self._answer = lru_cache(None)(super().nearest)
+
+    def nearest(
+        self, kind: Kind, text: str, limit: int, selection: Filter
+    ) -> list[tuple[int, float]]:
+        """The records nearest to a text, as they were found first; all are indexed before."""
+        return self._answer(kind, text, limit, selection)
 
 
 class Remembering:
-    """An embedder that embeds each text once: every way asks the same queries."""
+    """An embedder that embeds each text once: every index is asked the same queries."""
 
     def __init__(self, embedder: Embedder) -> None:
         self.fingerprint = embedder.fingerprint
@@ -306,6 +366,7 @@ def _measured(
 ) -> Iterator[tuple[str, str, list[Score]]]:
     """The scores of every column in every way; sets that share a corpus share its store."""
     embedder = load_embedder(load_settings())
+    remembering = Remembering(embedder)
     for corpus in dict.fromkeys(each.corpus for each in sets):
         shared = (each for each in sets if each.corpus == corpus)
         columns = [column for each in shared for column in _columns(each, project_filter)]
@@ -313,7 +374,7 @@ def _measured(
             load(corpus, home)
             with opened_store(home) as store:
                 _embed_missing(store, embedder)
-                bench = _bench(home, store, Remembering(embedder))
+                bench = _bench(home, AskedStore(store.connections), remembering)
                 yield from _ranked(bench, columns, ways)
 
 
@@ -322,10 +383,11 @@ def _ranked(
 ) -> Iterator[tuple[str, str, list[Score]]]:
     """The scores over one store; an index is filled once for all ways that it serves."""
     for filling in dict.fromkeys(way.filling for way in ways):
+        print(f"{bench.home.name}: filling the index {filling.index}", file=sys.stderr)
         with bench.semantic(filling) as semantic:
             for way in (each for each in ways if each.filling == filling):
+                print(f"{bench.home.name}: {way.name}", file=sys.stderr)
                 for column in columns:
-                    print(f"{column.name}: {way.name}", file=sys.stderr)
                     yield column.name, way.name, bench.scores(column, way, semantic)
 
 

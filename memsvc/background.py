@@ -17,6 +17,9 @@ from memsvc.settings import Settings
 PATIENCE = 10.0
 """Seconds that a worker may take to come up or to go."""
 
+STALLED = 30.0
+"""Seconds that a worker may take to index anything at all: a few long records take ten."""
+
 STEP = 0.05
 
 
@@ -96,15 +99,14 @@ def follow_worker(settings: Settings, semantic: SemanticSearch) -> Iterator[int]
 
     Raises SemanticUnavailable when it cannot be done.
     """
-    asked, end = semantic.report()["rebuilds"], time.monotonic() + PATIENCE
+    before, end = None, time.monotonic() + STALLED
     while True:
         told = ask_worker(settings, "GET", "/api/readiness").json()["parts"]["semantic"]
-        current = told.get("rebuilds") == asked
-        if current and told["ok"] and not told["waiting"]:
+        if told["ok"] and not told["waiting"]:
             return
-        if current and (told["ok"] or told["waiting"]):
-            end = time.monotonic() + PATIENCE
-            yield told["waiting"]
+        if told["waiting"] != before:
+            before, end = told["waiting"], time.monotonic() + STALLED
+            yield before
         if time.monotonic() > end:
             raise SemanticUnavailable(told["detail"])
         time.sleep(STEP)

@@ -374,6 +374,7 @@ def _store_state(settings: Settings) -> dict[str, Any]:
         return {"store": "none yet"}
     from memsvc.bootstrap import build_store
     from memsvc.model import Filter, Kind
+    from memsvc.store.vectors import SqliteVectors
 
     store = build_store(settings)
     try:
@@ -381,6 +382,7 @@ def _store_state(settings: Settings) -> dict[str, Any]:
         return {
             "store": f"{size / 1e6:.1f} MB",
             **{f"{k}s": store.count(k, Filter()) for k in Kind},
+            "to be embedded": SqliteVectors(store.connections).count_pending(),
         }
     finally:
         store.close()

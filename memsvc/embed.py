@@ -1,9 +1,13 @@
 """The model that turns texts into vectors: MiniLM in ONNX, on the processor, nothing downloaded."""
 
 import hashlib
+import os
 from importlib import resources
 from pathlib import Path
 from typing import Final
+
+# It would write to the user's home and look for a server of its maker; it reads this when loaded.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 import numpy
 import onnxruntime

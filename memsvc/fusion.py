@@ -16,6 +16,10 @@ WORDS_NEAR: Final = 0.5
 """What is added to it, times the best cosine: where many records come near, words decide."""
 
 
+LAST: Final = 0.01
+"""What the last candidate of a side keeps of it: it was found, others were not."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fused:
     """What words and meaning contribute to the relevance of a record; their sum is 0-1."""
@@ -33,7 +37,7 @@ def fuse(
 ) -> dict[Key, Fused]:
     """Join the candidates of both sides; who is missing on one side gets nothing from it.
 
-    With each side's values stretched so that its best candidate has 1 and its last 0, and a the
+    With each side's values stretched so that its best candidate has 1 and its last LAST, and a the
     vote of full text (WORDS_LEAST + WORDS_COVERED * coverage + WORDS_NEAR * best cosine, at most
     1), a record's share is a * lexical + (1 - a) * cosine. It is scaled by how good the best
     candidates are themselves, so that relevance compares between queries.
@@ -53,4 +57,6 @@ def _stretched(values: Mapping[Key, float]) -> dict[Key, float]:
         return {}
     low, high = min(values.values()), max(values.values())
     width = high - low
-    return {key: (value - low) / width if width else 1.0 for key, value in values.items()}
+    if not width:
+        return dict.fromkeys(values, 1.0)
+    return {key: LAST + (1 - LAST) * (value - low) / width for key, value in values.items()}

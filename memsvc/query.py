@@ -20,6 +20,9 @@ MAX_CLAUSES = 128
 MAX_LENGTH = 1000
 """Characters of one term that are looked at: longer than any word, phrase or path."""
 
+MEANT_LENGTH = 4000
+"""Characters of a query whose meaning is looked at: more than the model reads."""
+
 # What the stemmer takes off the ends of words, so that the index may hold less than the prefix.
 _ENDINGS = """
     ability able ably ally ance ances ation ational ations ative ator ators ed ement ence ences
@@ -92,6 +95,19 @@ def parse(text: str) -> Query:
         **{place: tuple(values) for place, values in places.items()},  # type: ignore[arg-type]
         ignored=max(0, len(seen) - MAX_TERMS),
     )
+
+
+def meaning(text: str) -> str:
+    """Give what a query says, as it says it: its text without filters and exclusions."""
+    items = _ITEM.finditer(_UNSTORABLE.sub(" ", text[:MEANT_LENGTH]))
+    said = (_said(item) for item in items if not item["minus"])
+    return " ".join(filter(None, said))
+
+
+def _said(item: re.Match[str]) -> str:
+    if (item["field"] or "title").lower() != "title":
+        return ""
+    return item["word"] if item["phrase"] is None else item["phrase"]
 
 
 def clauses(query: Query) -> tuple[str, ...]:

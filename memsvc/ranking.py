@@ -7,7 +7,7 @@ from typing import Final
 from memsvc.errors import SemanticUnavailable
 from memsvc.fusion import Fused, fuse
 from memsvc.model import Filter, Hit, Kind, Ref
-from memsvc.query import Query
+from memsvc.query import Query, meaning
 from memsvc.request import Search
 from memsvc.services import Services
 from memsvc.window import weigh
@@ -80,9 +80,9 @@ def _lexical(services: Services, search: Search, kind: Kind) -> list[Hit]:
 
 def _nearest(services: Services, search: Search) -> dict[Ref, float] | None:
     """The cosines of the records nearest in meaning; None where meaning has no say."""
-    text = meaning_of(search.query)
-    if services.semantic is None or not text:
+    if services.semantic is None or not search.query.searchable:
         return None
+    text = meaning(search.text)
     return {
         Ref(kind, id): cosine
         for kind in search.kinds
@@ -94,9 +94,9 @@ def _nearest(services: Services, search: Search) -> dict[Ref, float] | None:
 def _compared(
     services: Services, search: Search, kind: Kind, ids: Sequence[int]
 ) -> dict[Ref, float] | None:
-    text = meaning_of(search.query)
-    if services.semantic is None or not text:
+    if services.semantic is None or not search.query.searchable:
         return None
+    text = meaning(search.text)
     return {Ref(kind, id): near for id, near in services.semantic.compare(kind, text, ids)}
 
 
@@ -105,11 +105,6 @@ def _selections(search: Search) -> list[Filter]:
     if search.bound is None:
         return [search.selection]
     return [search.selection, replace(search.selection, since=search.bound)]
-
-
-def meaning_of(query: Query) -> str:
-    """The words of a query that carry meaning: without filters and exclusions."""
-    return " ".join(term.text for term in (*query.words, *query.required))
 
 
 def _fused(

@@ -32,7 +32,7 @@ def run_search(
         rows = make_rows(
             services, found.hits, given["format"], search.query, explain=given["explain"] == "1"
         )
-        notes = suggest(services, search, found.total) | found.notes
+        notes = suggest(services, search, found.total - found.added) | found.notes
     return Page(
         echo=_echo(given, echo),
         rows=rows,
@@ -55,13 +55,17 @@ def _echo(given: Mapping[str, Any], name: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One page of hits, how many there are in all, and how they were found."""
+    """One page of hits, how many there are in all, and how they were found.
+
+    `added` of them hold no word of the query: they were found by meaning alone.
+    """
 
     hits: list[Hit]
     total: int
     strategy: str
     window: dict[str, Any] | None = None
     notes: dict[str, Any] = field(default_factory=dict)
+    added: int = 0
 
 
 def _found(services: Services, search: Search, offset: int, limit: int) -> Found:
@@ -99,7 +103,8 @@ def _ranked(services: Services, search: Search, offset: int, limit: int) -> Foun
     if window and search.bound is not None:
         window["older_matches"] += sum(h.older for h in ranking.hits if h.ref in ranking.added)
     notes = {"degraded": ranking.degraded} if ranking.degraded else {}
-    return Found(page, total + len(ranking.added), ranking.strategy, window, notes)
+    added = len(ranking.added)
+    return Found(page, total + added, ranking.strategy, window, notes, added)
 
 
 def _rest(

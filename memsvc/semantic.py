@@ -4,10 +4,11 @@ Full text never waits for it: the model and the index are loaded by a thread of 
 they are there, and whenever they fail, every question gets SemanticUnavailable with the reason.
 """
 
+import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
@@ -88,7 +89,8 @@ class Semantic:
         """
         index = self._ready_index()
         try:
-            return self._nearest(index, kind, text, limit, selection)
+            with _panics():
+                return self._nearest(index, kind, text, limit, selection)
         except SemanticUnavailable as error:
             self._fail(error.detail)
             raise
@@ -113,6 +115,8 @@ class Semantic:
         """Whether semantic search works, why not, and what is still to be done."""
         rebuilds = self._rebuilds  # first: all else must be as it is after this rebuild
         ok, detail = True, self.missing() or "all records are indexed"
+        if rebuilds != self._vectors.rebuilds():
+            ok, detail = False, "The semantic index is about to be made anew."
         try:
             self._ready_index()
         except SemanticUnavailable as error:
@@ -171,7 +175,8 @@ class Semantic:
 
     def _tried(self) -> int:
         try:
-            return self.step()
+            with _panics():
+                return self.step()
         except MemsvcError as error:
             self._fail(error.detail)
         except Exception as error:
@@ -201,7 +206,8 @@ class Semantic:
     def _read_position(self, index: SemanticIndex) -> int:
         """Where an index stands. One that cannot be read is made anew, once: it is only a cache."""
         try:
-            return index.position()
+            with _panics():
+                return index.position()
         except SemanticUnavailable as error:
             if self._healed:
                 raise
@@ -260,14 +266,29 @@ class SwitchedOff:
         return {"ok": False, "detail": OFF, "waiting": 0, "rebuilds": 0}
 
 
+@contextlib.contextmanager
+def _panics() -> Iterator[None]:
+    """Native code panics past Exception, which would end this thread: make it an error."""
+    try:
+        yield
+    except (Exception, KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:
+        told = " ".join(str(error).split())[:200]
+        raise SemanticUnavailable(f"The semantic index cannot be used ({told}).") from error
+
+
 def best_of(kept: Mapping[int, Vector], vector: Vector) -> list[tuple[int, float]]:
     """Records by the nearest of their vectors to a vector: id and cosine, nearest first."""
     if not kept:
         return []
     cosines = numpy.concatenate(list(kept.values())) @ vector
     starts = numpy.cumsum([0, *(len(each) for each in kept.values())][:-1])
-    best = numpy.maximum.reduceat(cosines, starts).tolist()
-    return sorted(zip(kept, best, strict=True), key=lambda each: (-each[1], each[0]))
+    best = numpy.maximum.reduceat(cosines, starts).astype(float).clip(-1, 1)
+    # the last bits depend on where a row lies, and on half precision
+    return sorted(
+        zip(kept, best.round(6).tolist(), strict=True), key=lambda each: (-each[1], each[0])
+    )
 
 
 def _without_files(selection: Filter) -> tuple[tuple[str, tuple[str, ...]], ...]:

@@ -7,14 +7,19 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from meaning import WordEmbedder
 
 from benchmarks.__main__ import benchmarks
+from benchmarks.ablation import WAYS, patched, without_title
 from benchmarks.corpus import FILTER, title_words
 from benchmarks.evaluation import DAY_MS, compress_dates, read_gold
 from benchmarks.hostile import KNOWN, hostile_queries
 from benchmarks.http_client import url
 from benchmarks.metrics import average, percentile, score
 from benchmarks.tables import table
+from memsvc import fusion, passages
+from memsvc.indexing import embed_record
+from memsvc.model import Observation
 
 TITLES = ("Fixed the login redirect", "Cache warms slowly", "Retry uploads in src/upload.py")
 
@@ -171,31 +176,35 @@ def test_quality_compares_the_bound_with_none(sets: Path) -> None:
     assert rows[0]["ndcg@10 - days=all"] == "+0.000"
 
 
-def test_ablation_ranks_the_sets_in_every_way(sets: Path, tmp_path: Path) -> None:
-    """Unique words find their records wherever words have a say; kept vectors serve again."""
-    code, body = _run("ablation", sets, "--keep", tmp_path / "kept", "--set", "first")
+def test_ablation_ranks_the_sets_in_every_way(sets: Path) -> None:
+    """Unique words find their records where words have a say, in each column."""
+    code, body = _run("ablation", sets)
     rows = {row["row"]: row for row in body["ndcg@10"]}
     assert code == 0
+    assert list(rows) == [row["row"] for row in body["recall@10"]]
     assert rows.keys() >= {way.name for way in WAYS}
-    assert rows["fused"]["first keywords"] == rows["full text"]["first keywords"] == 1
     assert rows["fused"]["-fused"] == "+0.0000"
-    assert [row["row"] for row in body["recall@10"]] == list(rows)
+    for row in (rows["full text"], rows["fused"], rows["index chroma"]):
+        assert (row["first keywords"], row["second paraphrase"]) == (1, 1)
 
 
-def test_ablation_leaves_out_the_vectors_it_says() -> None:
-    """Of a long record with a title: whole, title, then parts; of a short one no parts."""
-    long = Observation(**BARE, title="A title", narrative="word " * 100)
-    short = Observation(**BARE, title="A title", narrative="word")
-    assert [rows_left(long, without) for without in ("titles", "parts")] == [[0, 2, 3], [0, 1]]
-    assert [rows_left(short, without) for without in ("titles", "parts")] == [[0], [0, 1]]
+@pytest.mark.parametrize("body", ["short", "word " * 100])
+def test_ablation_takes_the_title_out_of_the_vectors(
+    body: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is left is what comes of embedding without it, be the record short or long."""
+    record = Observation(source="s", source_id="1", title="A title", narrative=body)
+    embedder = WordEmbedder()
+    left = without_title(record, embed_record(embedder, record), embedder.embed)
+    monkeypatch.setattr(passages, "TITLE_WEIGHT", 0.0)
+    assert left == pytest.approx(embed_record(embedder, record), abs=1e-6)
 
 
 def test_patches_end_with_their_block() -> None:
     """What was there before stands again, also after an error."""
     before = fusion.WORDS_LEAST
-    with pytest.raises(KeyError), patched([(fusion, "WORDS_LEAST", 0.6)]):
-        assert fusion.WORDS_LEAST == 0.6
-        raise KeyError
+    with patched([(fusion, "WORDS_LEAST", 7.0)]):
+        assert fusion.WORDS_LEAST == 7
     assert before == fusion.WORDS_LEAST
 
 

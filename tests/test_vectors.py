@@ -10,8 +10,6 @@ from samples import DAY, NOW, fill
 
 from memsvc.model import Change, Filter, Kind, Observation, Pending, Prompt, Record, Ref, Summary
 from memsvc.ports import Vector
-from memsvc.store import migrations
-from memsvc.store.connections import immediate
 from memsvc.store.sqlite import SqliteStore, open_store
 from memsvc.store.vectors import SqliteVectors
 
@@ -264,7 +262,6 @@ def test_the_records_of_a_store_from_before_vectors_wait(tmp_path: Path) -> None
     old = _store_of_step_two(tmp_path / "old.db", named("a"), Prompt(prompt_text="why"))
     vectors = SqliteVectors(old.connections)
     assert sorted(map(str, waiting(vectors))) == ["1", "P1"]
-    assert {ref: kind for ref, kind in ((r, r.kind) for r in waiting(vectors))}
     keep_all(vectors)
     assert len(followed(vectors)) == 2
     old.close()
@@ -275,8 +272,8 @@ def _store_of_step_two(path: Path, *records: Record) -> SqliteStore:
     store = open_store(path)
     store.write(records)
     with store.connections.transaction() as writer:
-        made_by_step = "SELECT type, name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"
-        for type_, name in writer.execute(made_by_step).fetchall():
+        listed = "SELECT type, name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"
+        for type_, name in writer.execute(listed).fetchall():
             if _is_of_step_three(name):
                 writer.execute(f"DROP {type_} IF EXISTS {name}")
         writer.execute("PRAGMA user_version = 2")

@@ -20,7 +20,7 @@ HITS = st.lists(st.tuples(st.floats(0, 1), st.integers(0, 2 * SINCE))).map(
 
 
 def test_a_recent_relevant_match_comes_before_an_older_perfect_one() -> None:
-    older, recent = hit(1, 1.0, SINCE - 1), hit(2, 0.85, SINCE)
+    older, recent = hit(1, 1.0, SINCE - 1), hit(2, 0.9, SINCE)
     assert [each.ref.id for each in weigh([older, recent], SINCE)] == [2, 1]
 
 

@@ -7,6 +7,7 @@ Its own `where` took 61 to 160 ms with 100,000 vectors, and this 2 to 50.
 import contextlib
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 from uuid import UUID
@@ -17,10 +18,11 @@ from chromadb.api.collection_configuration import CreateCollectionConfiguration
 from chromadb.api.models.Collection import Collection
 from chromadb.api.types import Metadata
 from chromadb.config import Settings
+from chromadb.errors import NotFoundError
 from numpy.typing import NDArray
 
 from memsvc.errors import SemanticUnavailable
-from memsvc.index.selection import Labels, as_matrix, best, latest
+from memsvc.index.selection import Labels, as_matrix, best, folded_groups, latest
 from memsvc.model import Embedded, Filter, Kind, Ref
 from memsvc.ports import Vector
 
@@ -38,6 +40,9 @@ GRAPH: Final[CreateCollectionConfiguration] = {
 """With 100,000 vectors 5 ms a query, and the 100 nearest are to .95 the exact ones. More neighbours
 found no more in the same time, and took up to three times as long to fill."""
 
+FRESH_SECONDS: Final = 1.0
+"""How long a collection is taken to be there before it is looked up again."""
+
 FEW: Final = 300
 """So many chosen vectors are fetched and compared exactly."""
 
@@ -49,6 +54,10 @@ PAGE: Final = 2_000
 
 Found = tuple[NDArray[numpy.int64], NDArray[numpy.float32]]
 """The record and the cosine of each vector."""
+
+
+Shelf = tuple[Collection, Labels]
+"""The vectors of a kind, and what their records can be selected by."""
 
 
 class Place(Protocol):
@@ -89,6 +98,7 @@ class ChromaIndex:
         self._works = False
         self._closed = False
         self._shelves: dict[Kind, tuple[UUID, Labels]] = {}
+        self._found: dict[Kind, tuple[float, Shelf | None]] = {}
         self._answered: int | None = None
         self._writing = threading.RLock()  # taken first, for as long as a write lasts
         self._lock = threading.Lock()  # taken second, for the labels
@@ -108,15 +118,23 @@ class ChromaIndex:
         self, kind: Kind, vector: Vector, limit: int, selection: Filter
     ) -> list[tuple[int, float]]:
         sought = as_matrix(vector, self._dimension)
+        folded_groups(selection)  # a group of files is the caller's mistake, not the index's
         with self._errors():
-            collection, labels = self._shelf(kind)
+            if known := self._known_shelf(kind):
+                with contextlib.suppress(NotFoundError):  # removed since: looked up anew
+                    return self._nearest_on(known, sought, limit, selection)
+            return self._nearest_on(self._shelf(kind), sought, limit, selection)
+
+    def _nearest_on(
+        self, shelf: Shelf, sought: Vector, limit: int, selection: Filter
+    ) -> list[tuple[int, float]]:
+        collection, labels = shelf
         with self._lock:
             chosen = labels.records[labels.select(selection)]
             size = labels.size
         if not len(chosen) or limit < 1:
             return []
-        with self._errors():
-            return best(*_search(collection, sought, limit, chosen, size), limit)
+        return best(*_search(collection, sought, limit, chosen, size), limit)
 
     def count(self) -> int:
         with self._errors():
@@ -190,13 +208,20 @@ class ChromaIndex:
             for record in (record for record, kept in keep.items() if not kept):
                 labels.drop(record)
 
-    def _shelf(self, kind: Kind) -> tuple[Collection, Labels]:
+    def _known_shelf(self, kind: Kind) -> Shelf | None:
+        """The shelf as it was found a moment ago: to look it up takes as long as to search it."""
+        with self._lock:
+            moment, shelf = self._found.get(kind, (0.0, None))
+        return shelf if self._works and time.monotonic() < moment + FRESH_SECONDS else None
+
+    def _shelf(self, kind: Kind) -> Shelf:
         collection = self._collection(kind)
         with self._lock:
             known, labels = self._shelves.get(kind, (None, Labels()))
             if known != collection.id:
                 labels = _read_labels(collection)
                 self._shelves[kind] = collection.id, labels
+            self._found[kind] = time.monotonic(), (collection, labels)
             return collection, labels
 
     def _collection(self, kind: Kind, client: Client | None = None) -> Collection:
@@ -237,14 +262,15 @@ class ChromaIndex:
         self._works = False
         with self._lock:
             self._shelves.clear()
+            self._found.clear()
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
         try:
             yield
-        except SemanticUnavailable:
+        except (SemanticUnavailable, KeyboardInterrupt, SystemExit):
             raise
-        except Exception as error:
+        except BaseException as error:  # a panic inside Chroma is no Exception
             # The next call connects anew: the server may be back, the labels may not be right.
             self._works = False
             raise SemanticUnavailable(self._place.explain(error)) from error

@@ -1,0 +1,279 @@
+"""Records to vectors, vectors to the index, whatever happens in between."""
+
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from meaning import DIMENSION, WordEmbedder, semantic_over, settle
+from samples import DAY, NOW, fill
+from strategies import records
+
+from memsvc.errors import SemanticUnavailable
+from memsvc.index.exact import ExactIndex
+from memsvc.indexing import RECORDS_A_STEP, embed_record, embed_some, follow_some
+from memsvc.model import Filter, Kind, Observation, Record, Ref
+from memsvc.ports import Vector
+from memsvc.store.sqlite import SqliteStore, open_store
+from memsvc.store.vectors import SqliteVectors
+
+FIRST = Ref(Kind.OBSERVATION, 1)
+
+
+class Interrupted(WordEmbedder):
+    """A model during whose first text something else happens."""
+
+    def __init__(self, meanwhile: Callable[[], object]) -> None:
+        super().__init__()
+        self._meanwhile = meanwhile
+
+    def embed(self, text: str) -> Vector:
+        if not self.texts:
+            self._meanwhile()
+        return super().embed(text)
+
+
+class Forgetful(ExactIndex):
+    """An index that ends before it notes where it stands, the first time."""
+
+    ended = False
+
+    def advance(self, position: int) -> None:
+        if not self.ended:
+            self.ended = True
+            raise SemanticUnavailable("ended")
+        super().advance(position)
+
+
+@pytest.fixture
+def vectors(own_store: SqliteStore) -> SqliteVectors:
+    return SqliteVectors(own_store.connections)
+
+
+@pytest.fixture
+def index() -> ExactIndex:
+    return ExactIndex(DIMENSION)
+
+
+@pytest.fixture
+def model() -> WordEmbedder:
+    return WordEmbedder()
+
+
+def named(name: str, when: int = NOW, **given_: object) -> Observation:
+    return Observation(source="t", source_id=name, title=name, created_at_epoch=when, **given_)
+
+
+def catch_up(vectors: SqliteVectors, model: WordEmbedder, index: ExactIndex) -> None:
+    while embed_some(vectors, model) + follow_some(vectors, index, model.fingerprint):
+        pass
+
+
+def nearest(
+    index: ExactIndex, model: WordEmbedder, text: str, selection: Filter | None = None
+) -> list[int]:
+    found = index.nearest(Kind.OBSERVATION, model.embed(text), 10, selection or Filter())
+    return [id for id, _ in found]
+
+
+def test_a_step_embeds_the_newest_and_only_a_few(
+    own_store: SqliteStore, vectors: SqliteVectors, model: WordEmbedder
+) -> None:
+    fill(own_store)
+    first = [each.ref for each in vectors.pending(RECORDS_A_STEP)]
+    assert embed_some(vectors, model) == RECORDS_A_STEP
+    assert not set(first) & {each.ref for each in vectors.pending(1_000)}
+
+
+def test_who_stops_in_the_middle_keeps_what_is_done(
+    own_store: SqliteStore, vectors: SqliteVectors, model: WordEmbedder
+) -> None:
+    own_store.write([named("a"), named("b"), named("c")])
+    assert embed_some(vectors, model, lambda: len(model.texts) == 2) == 2
+    assert vectors.count_pending() == 1
+
+
+def test_nothing_to_do_is_nothing_done(
+    vectors: SqliteVectors, model: WordEmbedder, index: ExactIndex
+) -> None:
+    assert embed_some(vectors, model) == 0
+    assert follow_some(vectors, index, model.fingerprint) == 0
+
+
+def test_a_record_changed_while_it_is_embedded_waits_and_gets_the_new_vectors(
+    own_store: SqliteStore, vectors: SqliteVectors, index: ExactIndex
+) -> None:
+    own_store.write([named("payment")])
+    changed = replace(named("payment"), title="parser")
+    embed_some(vectors, Interrupted(lambda: own_store.write([changed])))
+    assert vectors.vectors(Kind.OBSERVATION, [1], WordEmbedder().fingerprint) == {}
+    catch_up(vectors, WordEmbedder(), index)
+    (kept,) = vectors.vectors(Kind.OBSERVATION, [1], WordEmbedder().fingerprint).values()
+    assert numpy.allclose(kept, embed_record(WordEmbedder(), changed), atol=1e-3)
+
+
+def test_a_record_forgotten_while_it_is_embedded_leaves_nothing(
+    own_store: SqliteStore, vectors: SqliteVectors, index: ExactIndex
+) -> None:
+    own_store.write([named("payment")])
+    embed_some(vectors, Interrupted(lambda: own_store.forget(FIRST)))
+    catch_up(vectors, WordEmbedder(), index)
+    assert vectors.vectors(Kind.OBSERVATION, [1], WordEmbedder().fingerprint) == {}
+    assert (index.count(), vectors.count_pending()) == (0, 0)
+
+
+def test_every_text_is_embedded_once_for_a_record(model: WordEmbedder) -> None:
+    embed_record(model, Observation(title="same", narrative="word " * 300))
+    assert len(model.texts) == len(set(model.texts))
+
+
+def test_the_index_follows_a_new_date_without_new_vectors(
+    own_store: SqliteStore, vectors: SqliteVectors, model: WordEmbedder, index: ExactIndex
+) -> None:
+    own_store.write([named("payment")])
+    catch_up(vectors, model, index)
+    texts = len(model.texts)
+    own_store.write([named("payment", NOW - 9 * DAY)])
+    catch_up(vectors, model, index)
+    assert len(model.texts) == texts
+    assert nearest(index, model, "payment", Filter(since=NOW - DAY)) == []
+    assert nearest(index, model, "payment", Filter(until=NOW - DAY)) == [1]
+
+
+def test_the_index_follows_an_edit_and_holds_nothing_of_what_was(
+    own_store: SqliteStore, vectors: SqliteVectors, model: WordEmbedder, index: ExactIndex
+) -> None:
+    own_store.write([named("payment", narrative="long " * 200)])
+    catch_up(vectors, model, index)
+    assert index.count() == 4
+    own_store.write([named("payment", narrative="short")])
+    catch_up(vectors, model, index)
+    assert index.count() == 1
+
+
+def test_the_index_follows_forgetting(
+    own_store: SqliteStore, vectors: SqliteVectors, model: WordEmbedder, index: ExactIndex
+) -> None:
+    own_store.write([named("payment"), named("parser")])
+    catch_up(vectors, model, index)
+    own_store.forget(FIRST)
+    catch_up(vectors, model, index)
+    assert nearest(index, model, "payment") == [2]
+
+
+def test_changes_are_followed_in_small_pieces_in_order(
+    own_store: SqliteStore,
+    vectors: SqliteVectors,
+    model: WordEmbedder,
+    index: ExactIndex,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("memsvc.indexing.CHANGES_A_STEP", 3)
+    own_store.write([named(f"n{number}") for number in range(8)])
+    embed_some(vectors, model)
+    positions = [0]
+    while follow_some(vectors, index, model.fingerprint):
+        positions.append(index.position())
+    assert positions == sorted(set(positions))
+    assert (len(positions), index.count()) == (4, 8)
+
+
+def test_who_ends_before_noting_where_it_stands_follows_the_same_again(
+    own_store: SqliteStore, vectors: SqliteVectors, model: WordEmbedder
+) -> None:
+    index = Forgetful(DIMENSION)
+    own_store.write([named("payment"), named("parser")])
+    embed_some(vectors, model)
+    with pytest.raises(SemanticUnavailable, match="ended"):
+        follow_some(vectors, index, model.fingerprint)
+    assert (index.position(), index.count()) == (0, 2)
+    assert follow_some(vectors, index, model.fingerprint) == 2
+    assert index.count() == 2
+
+
+def test_another_model_embeds_all_anew_and_never_mixes(own_store: SqliteStore) -> None:
+    own_store.write([named("payment"), named("parser")])
+    settle(semantic_over(own_store, WordEmbedder("one")))
+    other = WordEmbedder("other")
+    again = semantic_over(own_store, other)
+    again.step()
+    settle(again)
+    vectors = SqliteVectors(own_store.connections)
+    assert vectors.vectors(Kind.OBSERVATION, [1, 2], f"{DIMENSION}-one") == {}
+    assert len(vectors.vectors(Kind.OBSERVATION, [1, 2], other.fingerprint)) == 2
+    assert len(other.texts) == 2
+
+
+def test_a_model_that_comes_back_embeds_nothing_that_it_knows(own_store: SqliteStore) -> None:
+    own_store.write([named("payment")])
+    settle(semantic_over(own_store, WordEmbedder()))
+    again = WordEmbedder()
+    settle(semantic_over(own_store, again))
+    assert again.texts == []
+
+
+STEPS = st.one_of(
+    st.lists(records, min_size=1, max_size=4),
+    st.builds(Ref, st.sampled_from(list(Kind)), st.integers(1, 4)),
+    st.sampled_from(["embed", "follow"]),
+)
+
+
+@settings(deadline=None, max_examples=20, derandomize=True)
+@given(steps=st.lists(STEPS, max_size=14))
+def test_after_any_history_the_index_holds_exactly_what_the_records_say(
+    steps: list[list[Record] | Ref | str],
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        store = open_store(Path(folder) / "memsvc.db")
+        vectors, model, index = (
+            SqliteVectors(store.connections),
+            WordEmbedder(),
+            ExactIndex(DIMENSION),
+        )
+        for step in steps:
+            _take(step, store, vectors, model, index)
+        catch_up(vectors, model, index)
+        expected = {ref: embed_record(model, record) for ref, record in _all(store)}
+        assert _kept(vectors, model) == {ref: len(rows) for ref, rows in expected.items()}
+        assert index.count() == sum(map(len, expected.values()))
+        for ref, rows in expected.items():
+            found = dict(index.nearest(ref.kind, rows[0], 1_000, Filter()))
+            assert found[ref.id] == pytest.approx(1, abs=2e-3)
+        store.close()
+
+
+def _take(
+    step: list[Record] | Ref | str,
+    store: SqliteStore,
+    vectors: SqliteVectors,
+    model: WordEmbedder,
+    index: ExactIndex,
+) -> None:
+    if step == "embed":
+        embed_some(vectors, model)
+    elif step == "follow":
+        follow_some(vectors, index, model.fingerprint)
+    elif isinstance(step, Ref):
+        store.forget(step)
+    else:
+        store.write([each for each in step if not isinstance(each, str)])
+
+
+def _all(store: SqliteStore) -> Iterator[tuple[Ref, Record]]:
+    for kind in Kind:
+        refs = [Ref(kind, id) for id in store.selected_ids(kind, Filter())]
+        yield from store.records(refs).items()
+
+
+def _kept(vectors: SqliteVectors, model: WordEmbedder) -> dict[Ref, int]:
+    """How many vectors each record has, those of records that are gone too."""
+    return {
+        Ref(kind, id): len(rows)
+        for kind in Kind
+        for id, rows in vectors.vectors(kind, range(1, 200), model.fingerprint).items()
+    }

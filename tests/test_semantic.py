@@ -1,0 +1,821 @@
+"""Meaning beside words: what it finds, where filters hold, and that full text never depends on it.
+
+The model of these tests knows words alone; "billed" means "charged" to it, "customers" "users".
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+from click.testing import CliRunner, Result
+from conftest import Worker
+from flask.testing import FlaskClient
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from meaning import DIMENSION, FailingIndex, WordEmbedder, indexed, semantic_over, settle
+from samples import DAY, HOUR, NOW, RECORDS, fill, numbered
+
+from memsvc import cli
+from memsvc.background import follow_worker
+from memsvc.bootstrap import build_semantic, build_store
+from memsvc.errors import SemanticUnavailable
+from memsvc.index.exact import ExactIndex
+from memsvc.model import Filter, Kind, Observation, Prompt, Record, Summary
+from memsvc.ports import Embedder, SemanticSearch
+from memsvc.semantic import Parts, Semantic, SwitchedOff, best_of
+from memsvc.services import Services
+from memsvc.settings import load_settings
+from memsvc.store.sqlite import SqliteStore, open_store
+from memsvc.store.vectors import SqliteVectors
+from memsvc.web import create_app
+
+ANY_PAGE = settings(deadline=None, max_examples=25, derandomize=True)
+
+CHARGED: tuple[Record, ...] = (
+    Observation(
+        title="charged alpha",
+        type="bugfix",
+        concepts=("gotcha",),
+        files_read=("src/pay/a.py",),
+        project="shop",
+        created_at_epoch=NOW - HOUR,
+    ),
+    Observation(
+        title="charged beta",
+        type="decision",
+        concepts=("pattern",),
+        files_modified=("lib/b.py",),
+        project="api",
+        created_at_epoch=NOW - 100 * DAY,
+    ),
+    Summary(
+        request="charged gamma",
+        files_edited=("src/pay/c.py",),
+        project="shop",
+        created_at_epoch=NOW - 2 * HOUR,
+    ),
+    Prompt(prompt_text="charged delta", project="api", created_at_epoch=NOW - 200 * DAY),
+    Observation(title="lexer grammar", type="bugfix", project="shop", created_at_epoch=NOW - HOUR),
+    Prompt(prompt_text="write the guide", project="shop", created_at_epoch=NOW),
+)
+"""Records that mean "billed" without saying it, and two that do not."""
+
+
+def client_over(store: SqliteStore, semantic: SemanticSearch | None) -> FlaskClient:
+    return create_app(Services(store, lambda: NOW, semantic)).test_client()
+
+
+def get(client: FlaskClient, path: str, **given_: object) -> Any:
+    response = client.get(path, query_string=given_)
+    assert response.status_code == 200, response.get_data(as_text=True)
+    return response.get_json()
+
+
+def rows_of(page: Any) -> list[Any]:
+    found = page["results"]
+    return found if isinstance(found, list) else [row for part in found.values() for row in part]
+
+
+def refs_of(page: Any) -> list[str]:
+    return [row["ref"] for row in rows_of(page)]
+
+
+def wait_until(done: Callable[[], bool]) -> None:
+    """Ask again and again, for as long as a test may take."""
+    deadline = time.monotonic() + 20
+    while not done():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+@pytest.fixture(scope="module")
+def charged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
+    """The routes over records that only meaning finds."""
+    store = open_store(tmp_path_factory.mktemp("charged") / "memsvc.db")
+    store.write(numbered(CHARGED))
+    yield client_over(store, indexed(store))
+    store.close()
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What failed is tried again at once."""
+    monkeypatch.setattr("memsvc.semantic.RETRY_SECONDS", 0.02)
+    monkeypatch.setattr("memsvc.semantic.IDLE_SECONDS", 0.005)
+
+
+# -- what is found --------------------------------------------------------------------------------
+
+FOUND = {
+    "/api/search": (["1", "S1"], ["2", "P1"]),
+    "/api/search/observations": (["1"], ["2"]),
+    "/api/search/sessions": (["S1"], []),
+    "/api/search/prompts": ([], ["P1"]),
+}
+
+
+@pytest.mark.parametrize("path", FOUND)
+def test_a_record_without_any_word_of_the_query_is_found(charged: FlaskClient, path: str) -> None:
+    page = get(charged, path, query="billed")
+    recent, older = FOUND[path]
+    assert page["strategy"] == "hybrid"
+    assert sorted(refs_of(page)) == sorted(recent + older)
+    assert {row["ref"] for row in rows_of(page) if row.get("older")} == set(older)
+    assert page["window"] == {"days": 90, "older_matches": len(older)}
+    assert page["total"] == len(refs_of(page))
+
+
+@pytest.mark.parametrize(
+    ("path", "given_", "refs"),
+    [
+        ("by-type", {"type": "bugfix"}, ["1"]),
+        ("by-type", {"type": "BUGFIX,decision"}, ["1", "2"]),
+        ("by-concept", {"concept": "pattern"}, ["2"]),
+        ("by-file", {"filePath": "src/pay"}, ["1", "S1"]),
+        ("by-file", {"filePath": "b.py"}, ["2"]),
+    ],
+)
+def test_within_what_a_filter_selects_meaning_ranks(
+    charged: FlaskClient, path: str, given_: dict[str, str], refs: list[str]
+) -> None:
+    page = get(charged, f"/api/search/{path}", query="billed", **given_)
+    assert page["strategy"] == "hybrid"
+    assert sorted(refs_of(page)) == sorted(refs)
+    assert "window" not in page
+
+
+FILTERS = [
+    ({"project": "shop"}, ["1", "S1"]),
+    ({"project": "API"}, ["2", "P1"]),
+    ({"type": "bugfix"}, ["1"]),
+    ({"concepts": "gotcha,pattern"}, ["1", "2"]),
+    ({"files": "src/pay"}, ["1", "S1"]),
+    ({"files": "*.py", "project": "shop"}, ["1", "S1"]),
+    ({"days": "30"}, ["1", "S1"]),
+    ({"days": "150"}, ["1", "2", "S1"]),
+    ({"dateStart": "150d", "dateEnd": "50d"}, ["2"]),
+    ({"query": "billed project:api"}, ["2", "P1"]),
+    ({"query": "billed type:decision file:lib"}, ["2"]),
+]
+
+
+@pytest.mark.parametrize("exact", [True, False], ids=["compared", "by the index"])
+@pytest.mark.parametrize(("given_", "refs"), FILTERS)
+def test_filters_hold_for_what_is_found_by_meaning(
+    charged: FlaskClient,
+    monkeypatch: pytest.MonkeyPatch,
+    given_: dict[str, str],
+    refs: list[str],
+    exact: bool,
+) -> None:
+    monkeypatch.setattr("memsvc.semantic.MOST_EXACT", 1_000 if exact else -1)
+    page = get(charged, "/api/search", **{"query": "billed", **given_})
+    assert sorted(refs_of(page)) == sorted(refs)
+    assert page["total"] == len(refs)
+
+
+def test_recent_context_with_a_query_finds_by_meaning(charged: FlaskClient) -> None:
+    page = get(charged, "/api/context/recent", query="billed")
+    assert (refs_of(page), page["strategy"]) == (["1", "2"], "temporal")
+    page = get(charged, "/api/context/recent", query="billed", project="api")
+    assert refs_of(page) == ["2"]
+
+
+def test_a_timeline_turns_around_the_record_that_is_meant(charged: FlaskClient) -> None:
+    page = get(charged, "/api/timeline/by-query", query="billed alpha")
+    assert page["anchor"]["ref"] == "1"
+    choices = get(charged, "/api/timeline/by-query", query="billed", mode="interactive")
+    assert sorted(refs_of(choices)) == ["1", "2", "P1", "S1"]
+    assert choices["strategy"] == "hybrid"
+
+
+@pytest.mark.parametrize(
+    ("query", "refs"),
+    [
+        ('"billed"', []),
+        ('"charged alpha"', ["1"]),
+        ("billed -alpha", []),
+        ("charged -alpha", ["2", "P1", "S1"]),
+        ("charged -type:bugfix", ["2", "P1", "S1"]),
+    ],
+)
+def test_what_must_or_must_not_stand_as_such_holds(
+    charged: FlaskClient, query: str, refs: list[str]
+) -> None:
+    page = get(charged, "/api/search", query=query, days="all")
+    assert sorted(refs_of(page)) == refs
+    assert page["total"] == len(refs)
+
+
+@pytest.mark.parametrize("query", ["!!!", "type:bugfix", "-charged", "\0"])
+def test_a_query_without_words_is_not_for_meaning(charged: FlaskClient, query: str) -> None:
+    assert get(charged, "/api/search", query=query)["strategy"] != "hybrid"
+
+
+@pytest.mark.parametrize("order", ["date_desc", "date_asc"])
+def test_an_order_of_time_is_for_words_alone(charged: FlaskClient, order: str) -> None:
+    page = get(charged, "/api/search", query="billed", orderBy=order)
+    assert (refs_of(page), page["total"]) == ([], 0)
+
+
+def test_records_that_say_it_come_before_those_that_mean_it(meaning_client: FlaskClient) -> None:
+    page = get(meaning_client, "/api/search/observations", query="double charge", days="all")
+    assert set(refs_of(page)[:2]) == {"1", "17"}
+    assert page["strategy"] == "hybrid"
+
+
+def test_an_unknown_word_that_means_nothing_is_answered_with_the_nearest_known(
+    meaning_client: FlaskClient,
+) -> None:
+    page = get(meaning_client, "/api/search/observations", query="ledgr", days="all")
+    assert page["results"] == []
+    assert "ledger" in page["did_you_mean"]
+
+
+QUERIES = st.lists(
+    st.sampled_from(
+        ["billed", "charged", "payment", "users", "customers", "retry", "ledger", "guide", "worker"]
+    ),
+    min_size=1,
+    max_size=4,
+    unique=True,
+).map(" ".join)
+
+
+@ANY_PAGE
+@given(query=QUERIES, days=st.sampled_from(["all", "30", "90", ""]))
+def test_both_parts_and_recency_add_up_to_the_score(
+    meaning_client: FlaskClient, query: str, days: str
+) -> None:
+    given_ = {"query": query, "explain": "1", "limit": 100, **({"days": days} if days else {})}
+    page = get(meaning_client, "/api/search", **given_)
+    scores = [row.get("score", 0.0) for row in page["results"]]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 <= score <= 1 for score in scores)
+    for row in page["results"]:
+        if "explain" in row:
+            parts = [row["explain"][name] for name in ("lexical", "semantic", "recency")]
+            assert sum(parts) == pytest.approx(row["score"], abs=1e-9)
+            assert min(parts) >= -1e-4
+
+
+def test_a_hit_is_explained_by_words_and_by_meaning(meaning_client: FlaskClient) -> None:
+    page = get(meaning_client, "/api/search/observations", query="double charge", explain=1)
+    parts = page["results"][0]["explain"]
+    assert parts["lexical"] > 0 < parts["semantic"]
+    assert f"meaning {parts['semantic']}" in parts["line"]
+
+
+def test_a_hit_by_meaning_alone_says_so(charged: FlaskClient) -> None:
+    row = get(charged, "/api/search/observations", query="billed", explain=1)["results"][0]
+    assert row["explain"]["lexical"] == pytest.approx(0, abs=1e-9)
+    assert row["explain"]["terms"] == {}
+    assert row["explain"]["line"].startswith("no words | ")
+
+
+# -- pages ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
+    """More records than are ranked as candidates: some say it, some mean it, some neither."""
+    store = open_store(tmp_path_factory.mktemp("crowd") / "memsvc.db")
+    store.write(numbered(_crowd()))
+    yield client_over(store, indexed(store))
+    store.close()
+
+
+def _crowd() -> Iterator[Record]:
+    for number in range(260):
+        said = ("billed", "charged", "billed charged", "parser")[number % 4]
+        text = f"{said} {('users', 'customers', 'ledger')[number % 3]} n{number % 50}"
+        when = NOW - number % 70 * 3 * DAY - number % 7 * HOUR
+        place: dict[str, Any] = {"created_at_epoch": when, "project": ("shop", "api")[number % 2]}
+        yield Observation(title=text, type=("bugfix", "decision")[number % 5 > 2], **place)
+        if number % 4 == 1:
+            yield Prompt(prompt_text=f"why {text}", **place)
+            yield Summary(request=text, files_read=(f"src/{number % 3}.py",), **place)
+
+
+def every_page(client: FlaskClient, path: str, given_: dict[str, Any]) -> list[Any]:
+    pages, offset = [], 0
+    while offset is not None:
+        pages.append(get(client, path, **given_, offset=offset))
+        offset = pages[-1]["next_offset"]
+    return pages
+
+
+CROWD_QUERIES = st.sampled_from(
+    ["billed", "customers", "billed users", "ledger billed -n3", '"charged users"', "parser", "n7"]
+)
+CROWD_FILTERS = st.sampled_from(
+    [{}, {"project": "shop"}, {"type": "bugfix"}, {"days": "all"}, {"days": "60"}, {"files": "src"}]
+)
+
+
+@ANY_PAGE
+@given(query=CROWD_QUERIES, filters=CROWD_FILTERS, limit=st.integers(7, 100))
+def test_pages_of_any_size_give_the_same_sequence_and_the_total(
+    crowd: FlaskClient, query: str, filters: dict[str, str], limit: int
+) -> None:
+    given_ = {"query": query, **filters}
+    whole = every_page(crowd, "/api/search", {**given_, "limit": 100})
+    pages = every_page(crowd, "/api/search", {**given_, "limit": limit})
+    rows = [row for page in pages for row in rows_of(page)]
+    refs = [row["ref"] for row in rows]
+    assert refs == [ref for page in whole for ref in refs_of(page)]
+    assert len(refs) == len(set(refs))
+    assert {page["total"] for page in pages} == {len(refs)}
+    assert {page["strategy"] for page in pages} == {"hybrid"}
+
+
+@ANY_PAGE
+@given(query=CROWD_QUERIES, limit=st.integers(20, 100))
+def test_older_matches_are_those_marked_over_all_pages(
+    crowd: FlaskClient, query: str, limit: int
+) -> None:
+    pages = every_page(crowd, "/api/search/observations", {"query": query, "limit": limit})
+    older = [row for page in pages for row in rows_of(page) if row.get("older")]
+    assert {page["window"]["older_matches"] for page in pages} == {len(older)}
+
+
+@ANY_PAGE
+@given(query=CROWD_QUERIES, filters=CROWD_FILTERS)
+def test_scores_never_rise_over_all_pages(
+    crowd: FlaskClient, query: str, filters: dict[str, str]
+) -> None:
+    pages = every_page(crowd, "/api/search", {"query": query, "limit": 50, **filters})
+    scores = [row.get("score", 0.0) for page in pages for row in rows_of(page)]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 <= score <= 1 for score in scores)
+
+
+def test_every_full_text_match_is_in_the_hybrid_answer(crowd: FlaskClient) -> None:
+    given_ = {"query": "billed users", "limit": 100}
+    matches = every_page(crowd, "/api/search", {**given_, "orderBy": "date_desc"})
+    hybrid = every_page(crowd, "/api/search", {**given_, "days": "all"})
+    assert {r for p in matches for r in refs_of(p)} <= {r for p in hybrid for r in refs_of(p)}
+
+
+# -- the semantic route ---------------------------------------------------------------------------
+
+
+def test_similarity_is_one_over_one_plus_the_distance(charged: FlaskClient) -> None:
+    page = get(charged, "/api/search/semantic", query="billed delta", limit=100)
+    first = page["results"][0]
+    assert page["strategy"] == "semantic"
+    assert (first["ref"], first["similarity"]) == ("P1", pytest.approx(1, abs=0.05))
+    model = WordEmbedder()
+    sought = model.embed("billed delta")
+    expected = {
+        text: 1 / (1 + float(numpy.linalg.norm(sought - model.embed(text))))
+        for text in ("lexer grammar", "write the guide")
+    }
+    told = {row["title"]: row["similarity"] for row in page["results"]}
+    assert {text: told[text] for text in expected} == pytest.approx(expected, abs=1e-3)
+    assert list(told.values()) == sorted(told.values(), reverse=True)
+
+
+def test_the_nearest_of_all_kinds_come_up_to_the_limit(charged: FlaskClient) -> None:
+    assert len(refs_of(get(charged, "/api/search/semantic", query="billed"))) == 5
+    found = refs_of(get(charged, "/api/search/semantic", query="billed", limit=4))
+    assert sorted(found) == ["1", "2", "P1", "S1"]
+
+
+@pytest.mark.parametrize(("days", "refs"), [(1, ["1", "S1"]), (150, ["1", "2", "S1"])])
+def test_days_back_bound_the_nearest(charged: FlaskClient, days: int, refs: list[str]) -> None:
+    page = get(charged, "/api/search/semantic", query="billed", days_back=days, limit=len(refs))
+    assert sorted(refs_of(page)) == refs
+
+
+def test_without_an_index_the_semantic_route_is_unavailable(store: SqliteStore) -> None:
+    for semantic in (None, SwitchedOff(), semantic_over(store)):
+        response = client_over(store, semantic).get("/api/search/semantic?query=billed")
+        assert response.status_code == 503
+        assert response.get_json()["code"] == "semantic_unavailable"
+        assert response.mimetype == "application/problem+json"
+
+
+# -- when it does not work ------------------------------------------------------------------------
+
+ASKED = [
+    ("/api/search", {"query": "payment retry"}),
+    ("/api/search/observations", {"query": "payment", "days": "all", "explain": "1"}),
+    ("/api/search/sessions", {"query": "checkout"}),
+    ("/api/search/prompts", {"query": "charged"}),
+    ("/api/search/by-type", {"type": "bugfix", "query": "timeout"}),
+    ("/api/search/by-concept", {"concept": "gotcha", "query": "charge"}),
+    ("/api/search/by-file", {"filePath": "src/payments", "query": "retry"}),
+    ("/api/context/recent", {"query": "payment"}),
+    ("/api/timeline/by-query", {"query": "payment", "mode": "interactive"}),
+]
+
+
+def _loading(store: SqliteStore) -> SemanticSearch:
+    return semantic_over(store)
+
+
+def _behind(store: SqliteStore) -> SemanticSearch:
+    semantic = semantic_over(store)
+    semantic.step()
+    return semantic
+
+
+def _failing(store: SqliteStore) -> SemanticSearch:
+    semantic = semantic_over(store, index=FailingIndex(1_000))
+    settle(semantic)
+    return semantic
+
+
+def _off(store: SqliteStore) -> SemanticSearch:
+    return SwitchedOff()
+
+
+BROKEN = [
+    (_loading, "The semantic index is loading."),
+    (_behind, "Still indexing: 23 records are to be done."),
+    (_failing, "The index is not well; let it rest."),
+    (_off, "Semantic search is switched off (MEMSVC_SEMANTIC=off)."),
+]
+
+
+@pytest.fixture(params=BROKEN, ids=lambda broken: broken[0].__name__[1:])
+def broken(
+    request: pytest.FixtureRequest, own_store: SqliteStore
+) -> tuple[FlaskClient, FlaskClient, str]:
+    """The routes with a semantic search that does not work, those without any, and why."""
+    fill(own_store)
+    build, sentence = request.param
+    return client_over(own_store, build(own_store)), client_over(own_store, None), sentence
+
+
+def test_full_text_answers_the_same_and_says_what_it_lacks(
+    broken: tuple[FlaskClient, FlaskClient, str],
+) -> None:
+    degraded, plain, sentence = broken
+    for path, given_ in ASKED:
+        for _ in range(2):
+            page = get(degraded, path, **given_)
+            assert page.pop("degraded") == sentence
+            expected = get(plain, path, **given_)
+            page.pop("tokens", None), expected.pop("tokens", None)
+            assert page == expected
+
+
+def test_text_says_what_the_answer_lacks_too(
+    broken: tuple[FlaskClient, FlaskClient, str],
+) -> None:
+    degraded, _, sentence = broken
+    text = degraded.get("/api/search?query=payment&render=text").get_data(as_text=True)
+    assert sentence in text
+
+
+def test_readiness_is_honest_and_the_worker_ready(
+    broken: tuple[FlaskClient, FlaskClient, str],
+) -> None:
+    degraded, _, sentence = broken
+    get(degraded, "/api/search", query="payment")
+    told = get(degraded, "/api/readiness")
+    assert told["ready"]
+    assert (told["parts"]["semantic"]["ok"], told["parts"]["semantic"]["detail"]) == (
+        False,
+        sentence,
+    )
+
+
+def test_readiness_counts_what_waits_until_all_is_indexed(own_store: SqliteStore) -> None:
+    fill(own_store)
+    semantic = semantic_over(own_store)
+    client = client_over(own_store, semantic)
+    counts = [get(client, "/api/readiness")["parts"]["semantic"]["waiting"]]
+    while semantic.step():
+        counts.append(get(client, "/api/readiness")["parts"]["semantic"]["waiting"])
+    assert counts[0] == len(RECORDS)
+    assert counts == sorted(counts, reverse=True)
+    told = get(client, "/api/readiness")["parts"]["semantic"]
+    assert (told["ok"], told["detail"], told["waiting"]) == (True, "all records are indexed", 0)
+
+
+def test_a_record_is_found_by_its_words_at_once_and_by_its_meaning_after_a_step(
+    own_store: SqliteStore,
+) -> None:
+    fill(own_store)
+    semantic = indexed(own_store)
+    client = client_over(own_store, semantic)
+    client.post("/api/observations", json={"title": "zebra charged twice", "id": "z"})
+    said = get(client, "/api/search/observations", query="zebra")
+    assert (said["count"], said["strategy"]) == (1, "hybrid")
+    assert said["degraded"] == "1 record is not in the semantic index yet."
+    new = said["results"][0]["ref"]
+    assert new not in refs_of(get(client, "/api/search/observations", query="billed"))
+    settle(semantic)
+    assert new in refs_of(get(client, "/api/search/observations", query="billed"))
+    assert "degraded" not in get(client, "/api/search/observations", query="zebra")
+
+
+def test_a_forgotten_record_is_not_found_by_meaning_even_before_the_index_knows(
+    own_store: SqliteStore,
+) -> None:
+    own_store.write(numbered(CHARGED))
+    semantic = indexed(own_store)
+    client = client_over(own_store, semantic)
+    assert client.delete("/api/observation/1").status_code == 200
+    for _ in range(2):
+        for path in ("/api/search/observations", "/api/search/semantic"):
+            assert "1" not in refs_of(get(client, path, query="billed"))
+        settle(semantic)
+
+
+def test_an_index_that_fails_is_opened_again_without_a_restart(
+    own_store: SqliteStore, hasty: None
+) -> None:
+    fill(own_store)
+    index = FailingIndex(3)
+    semantic = semantic_over(own_store, index=index)
+    client = client_over(own_store, semantic)
+    semantic.start()
+    try:
+        seen = _until_hybrid(client)
+    finally:
+        semantic.stop()
+    assert "The index is not well; let it rest." in seen
+    assert index.failures == 0
+
+
+def _until_hybrid(client: FlaskClient) -> set[str]:
+    """Search until meaning has its say; what the answers before lacked."""
+    seen: set[str] = set()
+
+    def answered() -> bool:
+        page = get(client, "/api/search", query="payment")
+        seen.add(page.get("degraded", ""))
+        return bool(page["strategy"] == "hybrid")
+
+    wait_until(answered)
+    return seen
+
+
+@dataclass
+class Absent:
+    """Parts that are not there at first: neither the model nor, after it, the index."""
+
+    model_failures: int
+    index_failures: int
+    asked: list[str] = field(default_factory=list)
+
+    def load(self) -> Embedder:
+        self.asked.append("model")
+        if self.asked.count("model") <= self.model_failures:
+            raise SemanticUnavailable("The model is not there; install it.")
+        return WordEmbedder()
+
+    def open(self, embedder: Embedder, name: str) -> ExactIndex:
+        self.asked.append("index")
+        if self.asked.count("index") <= self.index_failures:
+            raise OSError("no space left")
+        return ExactIndex(DIMENSION)
+
+
+def test_a_model_and_an_index_that_come_later_are_taken_up_without_a_restart(
+    own_store: SqliteStore, hasty: None
+) -> None:
+    fill(own_store)
+    absent = Absent(2, 2)
+    semantic = Semantic(
+        own_store, SqliteVectors(own_store.connections), Parts(absent.load, absent.open)
+    )
+    client = client_over(own_store, semantic)
+    semantic.start()
+    try:
+        seen = _until_hybrid(client)
+    finally:
+        semantic.stop()
+    assert absent.asked == ["model"] * 3 + ["index"] * 3
+    assert any("install it" in each or "no space left" in each for each in seen)
+
+
+class Unreadable(ExactIndex):
+    """An index whose files cannot be read until it is cleared."""
+
+    cleared = False
+
+    def position(self) -> int:
+        if not self.cleared:
+            raise SemanticUnavailable("The files are damaged.")
+        return super().position()
+
+    def clear(self) -> None:
+        super().clear()
+        self.cleared = True
+
+
+def test_an_index_that_cannot_be_read_is_made_anew(own_store: SqliteStore) -> None:
+    fill(own_store)
+    semantic = semantic_over(own_store, index=Unreadable(DIMENSION))
+    settle(semantic)
+    assert get(client_over(own_store, semantic), "/api/readiness")["parts"]["semantic"]["ok"]
+
+
+class Panic(BaseException):
+    """What Rust throws when its code gives up: no Exception."""
+
+
+class Panicking(Unreadable):
+    """An index in native code that gives up until it is cleared, and once in a search."""
+
+    searched = False
+
+    def position(self) -> int:
+        if not self.cleared:
+            raise Panic("called unwrap on an Err value")
+        return super().position()
+
+    def nearest(self, *asked: Any) -> list[tuple[int, float]]:
+        if not self.searched:
+            self.searched = True
+            raise Panic("called unwrap on an Err value")
+        return super().nearest(*asked)
+
+
+def test_a_panic_in_native_code_ends_neither_the_indexing_nor_an_answer(
+    own_store: SqliteStore, hasty: None
+) -> None:
+    fill(own_store)
+    index = Panicking(DIMENSION)
+    semantic = semantic_over(own_store, index=index)
+    client = client_over(own_store, semantic)
+    semantic.start()
+    try:
+        seen = _until_hybrid(client)
+    finally:
+        semantic.stop()
+    assert index.searched
+    assert "The semantic index cannot be used (called unwrap on an Err value)." in seen
+
+
+def test_a_rebuild_empties_the_index_and_fills_it_without_embedding_again(
+    own_store: SqliteStore,
+) -> None:
+    fill(own_store)
+    model, index = WordEmbedder(), ExactIndex(DIMENSION)
+    semantic = semantic_over(own_store, model, index)
+    settle(semantic)
+    texts, vectors = len(model.texts), index.count()
+    before = semantic.nearest(Kind.OBSERVATION, "payment", 20, Filter())
+    texts = len(model.texts)
+    semantic.ask_rebuild()
+    settle(semantic)
+    assert (len(model.texts), index.count()) == (texts, vectors)
+    assert semantic.nearest(Kind.OBSERVATION, "payment", 20, Filter()) == before
+    assert semantic.report()["rebuilds"] == 1
+
+
+class Watched(ExactIndex):
+    """An index that notes what semantic search says of itself while it is emptied."""
+
+    def __init__(self) -> None:
+        super().__init__(DIMENSION)
+        self.semantic: Semantic | None = None
+        self.told: list[dict[str, Any]] = []
+
+    def clear(self) -> None:
+        super().clear()
+        if self.semantic:
+            self.told.append(self.semantic.report())
+
+
+def test_nobody_takes_an_emptied_index_for_a_full_one(own_store: SqliteStore) -> None:
+    fill(own_store)
+    index = Watched()
+    semantic = semantic_over(own_store, index=index)
+    settle(semantic)
+    index.semantic = semantic
+    semantic.ask_rebuild()
+    settle(semantic)
+    (told,) = index.told
+    assert (told["ok"], told["waiting"], told["rebuilds"]) == (False, len(RECORDS), 0)
+
+
+def test_cosines_lie_between_minus_1_and_1_and_ties_fall_by_id() -> None:
+    vector = WordEmbedder().embed("payment retry ledger")
+    rounded = numpy.stack([vector, vector]).astype(numpy.float16).astype(numpy.float32)
+    found = best_of({id: rounded for id in (5, 3, 9, 1)}, vector)
+    assert [id for id, _ in found] == [1, 3, 5, 9]
+    assert all(-1 <= cosine <= 1 for _, cosine in found)
+    assert best_of({}, vector) == []
+
+
+# -- the command line -----------------------------------------------------------------------------
+
+ITEMS: list[dict[str, Any]] = [
+    {"id": number, "title": title, "created_at_epoch": NOW - number * HOUR}
+    for number, title in enumerate(
+        (
+            "Fixed the double charge at checkout",
+            "Users cannot log in after the token expires",
+            "The cache is read before the file",
+            "Split the parser in two",
+            "Moved the guide to the docs folder",
+        )
+    )
+]
+
+
+def run(home: Path, semantic: str, *words: str, port: str = "1") -> Result:
+    environment = {"MEMSVC_HOME": str(home), "MEMSVC_SEMANTIC": semantic, "MEMSVC_PORT": port}
+    return CliRunner().invoke(cli.memsvc, words, env=environment)
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> Path:
+    """A folder with a store of a few records that nothing has embedded yet."""
+    (tmp_path / "items.jsonl").write_text("\n".join(map(json.dumps, ITEMS)))
+    result = run(tmp_path / "home", "off", "import", "jsonl", str(tmp_path / "items.jsonl"))
+    assert result.exit_code == 0, result.output
+    return tmp_path / "home"
+
+
+def ranking(home: Path, semantic: str) -> Sequence[tuple[int, float]]:
+    """What is nearest to a question, by the index as the command left it."""
+    given_ = {"MEMSVC_HOME": str(home), "MEMSVC_SEMANTIC": semantic}
+    configured = load_settings(given_)
+    store = build_store(configured)
+    search = build_semantic(configured, store)
+    try:
+        while search.step():
+            pass
+        return search.nearest(Kind.OBSERVATION, "customers were billed twice", 5, Filter())
+    finally:
+        search.stop()
+        store.close()
+
+
+@pytest.mark.parametrize("semantic", ["exact", "sqlite-vec"])
+def test_index_without_a_worker_embeds_here_and_a_rebuild_ranks_the_same(
+    filled: Path, semantic: str
+) -> None:
+    first = run(filled, semantic, "index")
+    assert (first.exit_code, first.stdout) == (0, "The semantic index knows all records.\n")
+    before = ranking(filled, semantic)
+    assert before[0][0] == 1
+    assert len(before) == len(ITEMS)
+    again = run(filled, semantic, "index", "--rebuild")
+    assert again.exit_code == 0, again.output
+    assert ranking(filled, semantic) == before
+
+
+def test_index_with_nothing_to_do_says_so(tmp_path: Path) -> None:
+    result = run(tmp_path, "exact", "index")
+    assert (result.exit_code, result.stdout) == (0, "The semantic index knows all records.\n")
+
+
+@pytest.mark.parametrize("flags", [[], ["--rebuild"]])
+def test_index_of_what_is_switched_off_is_an_error(tmp_path: Path, flags: list[str]) -> None:
+    result = run(tmp_path, "off", "index", *flags)
+    assert result.exit_code == cli.FAILED
+    assert result.stderr == "memsvc: Semantic search is switched off (MEMSVC_SEMANTIC=off).\n"
+
+
+def test_index_with_a_worker_waits_for_it_and_a_rebuild_ranks_the_same(live: Worker) -> None:
+    assert live.session.post(f"{live.address}/api/observations", json=ITEMS).ok
+    port = live.address.rsplit(":", 1)[1]
+    result = run(live.home, "chroma", "index", port=port)
+    assert result.exit_code == 0, result.output
+    before = _semantic_rows(live)
+    assert before[0][0] == "1"
+    result = run(live.home, "chroma", "index", "--rebuild", port=port)
+    assert result.exit_code == 0, result.output
+    assert _semantic_rows(live) == before
+    assert live.get("/api/readiness").json()["parts"]["semantic"]["rebuilds"] == 1
+
+
+@dataclass
+class Answer:
+    """What a worker says of its semantic part."""
+
+    semantic: dict[str, Any]
+
+    def json(self) -> Any:
+        return {"parts": {"semantic": self.semantic}}
+
+
+def test_a_worker_that_gets_nowhere_is_not_waited_for_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stuck = Answer({"ok": False, "waiting": 7, "detail": "The model is not there; install it."})
+    monkeypatch.setattr("memsvc.background.ask_worker", lambda *_: stuck)
+    monkeypatch.setattr("memsvc.background.STALLED", 0.1)
+    waiting = follow_worker(load_settings({"MEMSVC_HOME": str(tmp_path)}), SwitchedOff())
+    assert next(waiting) == 7
+    with pytest.raises(SemanticUnavailable, match="install it"):
+        next(waiting)
+
+
+def _semantic_rows(worker: Worker) -> list[tuple[str, float]]:
+    rows = worker.get("/api/search/semantic", query="customers were billed twice").json()
+    return [(row["ref"], row["similarity"]) for row in rows["results"]]
