@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memsvc.fusion import Fused, fuse
+from memsvc.fusion import LAST, Fused, fuse
 
 LEXICAL = st.dictionaries(st.integers(0, 12), st.floats(0, 1), max_size=8)
 COSINES = st.dictionaries(st.integers(0, 12), st.floats(-1, 1), max_size=8)
@@ -96,8 +96,10 @@ def test_nothing_joined_with_nothing_is_nothing() -> None:
 def test_the_best_on_both_sides_is_as_relevant_as_its_sides_say() -> None:
     """The vote of full text is .1 + .4 * 1 + .5 * .8 = .9."""
     fused = fuse({1: 0.5, 2: 0.25}, {1: 0.8, 3: 0.4}, 1.0)
-    assert fused[1].relevance == pytest.approx(0.9 * 0.5 + 0.1 * 0.8)
-    assert (fused[2].relevance, fused[3].relevance) == (0, 0)
+    best = 0.9 * 0.5 + 0.1 * 0.8
+    assert fused[1].relevance == pytest.approx(best)
+    assert fused[2].relevance == pytest.approx(best * 0.9 * LAST)
+    assert fused[3].relevance == pytest.approx(best * 0.1 * LAST)
 
 
 def test_the_vote_of_full_text_grows_with_the_words_its_best_match_holds() -> None:
