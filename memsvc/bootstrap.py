@@ -6,6 +6,7 @@ from memsvc.errors import SemanticUnavailable
 from memsvc.ports import Embedder, SemanticIndex, SemanticSearch
 from memsvc.settings import Settings
 from memsvc.store.sqlite import SqliteStore, open_store
+from memsvc.switched_off import SwitchedOff
 
 # What is heavy is imported where it is used: full text must answer within a second of the start.
 
@@ -17,10 +18,9 @@ def build_store(settings: Settings) -> SqliteStore:
 
 def build_semantic(settings: Settings, store: SqliteStore) -> SemanticSearch:
     """Semantic search as the settings want it; it loads nothing until it is started."""
-    from memsvc.semantic import Parts, Semantic, SwitchedOff
-
     if settings.semantic == "off":
         return SwitchedOff()
+    from memsvc.semantic import Parts, Semantic
     from memsvc.store.vectors import SqliteVectors
 
     parts = Parts(

@@ -40,8 +40,6 @@ WIDER: Final = 8
 REMEMBERED: Final = 1_024
 """Questions whose vectors are kept."""
 
-OFF: Final = "Semantic search is switched off (MEMSVC_SEMANTIC=off)."
-
 _log = logging.getLogger("memsvc")
 
 
@@ -234,36 +232,6 @@ class Semantic:
         index, self._index = self._index, None
         if index is not None:
             index.close()
-
-
-class SwitchedOff:
-    """Semantic search that the user does not want."""
-
-    def start(self) -> None:
-        pass
-
-    def stop(self) -> None:
-        pass
-
-    def nearest(
-        self, kind: Kind, text: str, limit: int, selection: Filter
-    ) -> list[tuple[int, float]]:
-        raise SemanticUnavailable(OFF)
-
-    def compare(self, kind: Kind, text: str, ids: Sequence[int]) -> list[tuple[int, float]]:
-        raise SemanticUnavailable(OFF)
-
-    def step(self) -> int:
-        raise SemanticUnavailable(OFF)
-
-    def ask_rebuild(self) -> None:
-        raise SemanticUnavailable(OFF)
-
-    def missing(self) -> str:
-        return ""
-
-    def report(self) -> dict[str, Any]:
-        return {"ok": False, "detail": OFF, "waiting": 0, "rebuilds": 0}
 
 
 @contextlib.contextmanager

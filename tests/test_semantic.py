@@ -27,11 +27,12 @@ from memsvc.errors import SemanticUnavailable
 from memsvc.index.exact import ExactIndex
 from memsvc.model import Filter, Kind, Observation, Prompt, Record, Summary
 from memsvc.ports import Embedder, SemanticSearch
-from memsvc.semantic import Parts, Semantic, SwitchedOff, best_of
+from memsvc.semantic import Parts, Semantic, best_of
 from memsvc.services import Services
 from memsvc.settings import load_settings
 from memsvc.store.sqlite import SqliteStore, open_store
 from memsvc.store.vectors import SqliteVectors
+from memsvc.switched_off import SwitchedOff
 from memsvc.web import create_app
 
 ANY_PAGE = settings(deadline=None, max_examples=25, derandomize=True)
