@@ -37,11 +37,6 @@ def weigh(hits: Iterable[Hit], since: int) -> list[Hit]:
     return sorted(weighed, key=lambda hit: (-hit.score, hit.older))
 
 
-def weigh_rest(hits: Iterable[Hit], since: int) -> list[Hit]:
-    """Give matches beyond the candidates on the same scale, in their order, none promoted."""
-    return [_weighed(hit, since, promoted=False) for hit in hits]
-
-
 def _weighed(hit: Hit, since: int, *, promoted: bool) -> Hit:
     older = hit.created_at_epoch < since
     return replace(

@@ -1,11 +1,10 @@
 """The order in which recent and older matches come."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memsvc.model import Hit, Kind, Ref
-from memsvc.window import THRESHOLD, weigh, weigh_rest
+from memsvc.window import THRESHOLD, weigh
 
 SINCE = 1_000
 
@@ -67,11 +66,3 @@ def test_within_a_tier_the_more_relevant_comes_first(hits: list[Hit]) -> None:
     for promoted in (True, False):
         tier = [each.relevance for each in weigh(hits, SINCE) if bool(each.recency) == promoted]
         assert tier == sorted(tier, reverse=True)
-
-
-def test_matches_beyond_the_candidates_are_on_the_same_scale() -> None:
-    candidates = weigh([hit(1, 0.9, 0), hit(2, 0.4, 0)], SINCE)
-    beyond = weigh_rest([hit(3, 0.4, 0), hit(4, 0.3, SINCE)], SINCE)
-    assert beyond[0].score == pytest.approx(candidates[-1].score)
-    assert [each.older for each in beyond] == [True, False]
-    assert beyond[1].recency == 0

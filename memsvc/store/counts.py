@@ -6,11 +6,6 @@ from memsvc.dates import local_day
 from memsvc.model import SHAPES, Kind, Project
 
 
-def count_records(reader: sqlite3.Connection, kind: Kind) -> int:
-    """How many records of a kind there are."""
-    return int(reader.execute(f"SELECT count(*) FROM {SHAPES[kind].table}").fetchone()[0])
-
-
 def count_values(reader: sqlite3.Connection, kind: Kind, field: str) -> dict[str, int]:
     """How many records of a kind carry each value of a field, most used first."""
     rows = reader.execute(
