@@ -31,7 +31,7 @@ MOST_BEHIND: Final = 0.1
 ranking that knows only some of the records would put those first.
 """
 
-MOST_EXACT: Final = 2_000
+MOST_EXACT: Final = 8_000
 """Selections of so many records are compared one by one, whatever the index."""
 
 WIDER: Final = 8

@@ -336,7 +336,7 @@ def _search(
     size: int,
 ) -> Found:
     """The nearest of the chosen vectors; at least `limit` records, if there are as many."""
-    if len(chosen) > FEW and len(chosen) * 5 >= size:
+    if len(chosen) > FEW and len(chosen) * 10 >= size:
         found = _search_widely(collection, sought, limit, chosen, size)
         if found is not None:
             return found
