@@ -278,6 +278,9 @@ class SemanticSearch(Protocol):
         Raises SemanticUnavailable, saying why, when that cannot be told.
         """
 
+    def prepare(self, text: str) -> None:
+        """Begin with a text that `nearest` or `compare` will be asked about; never fails."""
+
     def compare(self, kind: Kind, text: str, ids: Sequence[int]) -> list[tuple[int, float]]:
         """A few records by how near they are to a text: id and cosine, nearest first.
 

@@ -34,6 +34,8 @@ class Ranking:
 
 def rank_candidates(services: Services, search: Search) -> Ranking:
     """The candidates of every kind: a fixed number, whatever page is asked for."""
+    if services.semantic and search.query.searchable:
+        services.semantic.prepare(meaning(search.text))  # it reads while full text is searched
     lexical = [hit for kind in search.kinds for hit in _lexical(services, search, kind)]
     return _ranked(services, search, lexical, lambda: _nearest(services, search))
 

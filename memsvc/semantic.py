@@ -9,6 +9,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
@@ -65,7 +66,8 @@ class Semantic:
         self._retry_at = 0.0
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
-        self._vector_of = lru_cache(REMEMBERED)(self._embed)
+        self._reader = ThreadPoolExecutor(1, "meaning")
+        self._begin = lru_cache(REMEMBERED)(lambda text: self._reader.submit(self._embed, text))
 
     def start(self) -> None:
         self._thread = threading.Thread(target=self._run, name="semantic", daemon=True)
@@ -76,7 +78,13 @@ class Semantic:
         self._stopping.set()
         if self._thread:
             self._thread.join()
+        self._reader.shutdown()
         self._drop_index()
+
+    def prepare(self, text: str) -> None:
+        """Begin to embed a text beside whatever the caller does until it asks for neighbours."""
+        if self._index is not None and not self._stopping.is_set():
+            self._begin(text)
 
     def nearest(
         self, kind: Kind, text: str, limit: int, selection: Filter
@@ -132,6 +140,9 @@ class Semantic:
             if waiting > max(1, total * MOST_BEHIND):
                 raise SemanticUnavailable(f"Still indexing: {_records(waiting)} to be done.")
         return self._index
+
+    def _vector_of(self, text: str) -> Vector:
+        return self._begin(text).result()
 
     def _embed(self, text: str) -> Vector:
         assert self._embedder is not None, "asked only when the index is ready"

@@ -18,6 +18,9 @@ class SwitchedOff:
     def stop(self) -> None:
         pass
 
+    def prepare(self, text: str) -> None:
+        pass
+
     def nearest(
         self, kind: Kind, text: str, limit: int, selection: Filter
     ) -> list[tuple[int, float]]:
