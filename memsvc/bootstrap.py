@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from memsvc.errors import SemanticUnavailable
+from memsvc.model import dimension_of
 from memsvc.ports import Embedder, SemanticIndex, SemanticSearch
 from memsvc.settings import Settings
 from memsvc.store.sqlite import SqliteStore, open_store
@@ -41,7 +42,7 @@ def open_index(settings: Settings, embedder: Embedder, name: str) -> SemanticInd
 
     Raises SemanticUnavailable.
     """
-    dimension = int(embedder.fingerprint.split("-")[0])
+    dimension = dimension_of(embedder.fingerprint)
     place = settings.index_folder / f"{settings.semantic}-{embedder.fingerprint}"
     try:
         return _open(settings, place, f"memsvc-{name}-{embedder.fingerprint}", dimension)

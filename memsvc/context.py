@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from memsvc.dates import utc_text
-from memsvc.model import Filter, Kind, WorkEntry
+from memsvc.model import Kind, WorkEntry
 from memsvc.page import Page, Row
 from memsvc.ranking import rank_few
-from memsvc.request import read_search
+from memsvc.request import in_projects, read_search
 from memsvc.search import make_rows
 from memsvc.services import Services
 
@@ -66,7 +66,7 @@ def _work_row(services: Services, entry: WorkEntry, form: str) -> Row:
 def _ranked(services: Services, given: Mapping[str, Any]) -> Page:
     """The last observations of the project that match, ranked; never anything older."""
     projects = tuple(given.get("project") or ())
-    recent = Filter((("project", projects),) if projects else ())
+    recent = in_projects(given)
     search = read_search(services, given, [Kind.OBSERVATION])
     limit = given["limit"] or MATCHES
     with services.store.snapshot():
@@ -76,7 +76,6 @@ def _ranked(services: Services, given: Mapping[str, Any]) -> Page:
         ids = [hit.ref.id for hit in last]
         ranking = rank_few(services, search, Kind.OBSERVATION, ids)
         rows = make_rows(services, ranking.hits[:limit], given["format"], search.query)
-    degraded = {"degraded": ranking.degraded} if ranking.degraded else {}
     return Page(
         echo={"query": given["query"], "project": ",".join(projects)},
         rows=rows,
@@ -85,5 +84,5 @@ def _ranked(services: Services, given: Mapping[str, Any]) -> Page:
         format=given["format"],
         strategy="temporal",
         paged=False,
-        notes={"among_last": len(last), **degraded},
+        notes={"among_last": len(last), **ranking.notes},
     )

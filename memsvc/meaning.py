@@ -9,6 +9,7 @@ from memsvc.dates import DAY_MS
 from memsvc.errors import SemanticUnavailable
 from memsvc.model import Filter, Hit, Kind, Ref
 from memsvc.page import Page
+from memsvc.request import in_projects
 from memsvc.search import make_rows
 from memsvc.services import Services
 
@@ -52,8 +53,7 @@ def _nearest(services: Services, given: Mapping[str, Any]) -> list[Hit]:
 
 
 def _selection(services: Services, given: Mapping[str, Any]) -> Filter:
-    projects = tuple(given.get("project") or ())
-    selection = Filter((("project", projects),) if projects else ())
+    selection = in_projects(given)
     days = given.get("days_back")
     return replace(selection, since=services.clock() - days * DAY_MS) if days else selection
 

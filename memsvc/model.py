@@ -271,3 +271,8 @@ class Change:
     sequence: int
     ref: Ref
     embedded: Embedded | None
+
+
+def dimension_of(fingerprint: str) -> int:
+    """How many numbers a vector has: every fingerprint begins with it, as in `384-c6628b6c`."""
+    return int(fingerprint.split("-")[0])

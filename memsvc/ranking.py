@@ -31,11 +31,16 @@ class Ranking:
     added: frozenset[Ref] = frozenset()
     degraded: str = ""
 
+    @property
+    def notes(self) -> dict[str, str]:
+        """What an answer says of this ranking besides its strategy."""
+        return {"degraded": self.degraded} if self.degraded else {}
+
 
 def rank_candidates(services: Services, search: Search) -> Ranking:
     """The candidates of every kind: a fixed number, whatever page is asked for."""
-    if services.semantic and search.query.searchable:
-        services.semantic.prepare(meaning(search.text))  # it reads while full text is searched
+    if services.semantic and (text := _meant(search)):
+        services.semantic.prepare(text)  # it reads while full text is searched
     lexical = [hit for kind in search.kinds for hit in _lexical(services, search, kind)]
     return _ranked(services, search, lexical, lambda: _nearest(services, search))
 
@@ -82,9 +87,9 @@ def _lexical(services: Services, search: Search, kind: Kind) -> list[Hit]:
 
 def _nearest(services: Services, search: Search) -> dict[Ref, float] | None:
     """The cosines of the records nearest in meaning; None where meaning has no say."""
-    if services.semantic is None or not search.query.searchable:
+    text = _meant(search)
+    if services.semantic is None or not text:
         return None
-    text = meaning(search.text)
     return {
         Ref(kind, id): cosine
         for kind in search.kinds
@@ -96,10 +101,15 @@ def _nearest(services: Services, search: Search) -> dict[Ref, float] | None:
 def _compared(
     services: Services, search: Search, kind: Kind, ids: Sequence[int]
 ) -> dict[Ref, float] | None:
-    if services.semantic is None or not search.query.searchable:
+    text = _meant(search)
+    if services.semantic is None or not text:
         return None
-    text = meaning(search.text)
     return {Ref(kind, id): near for id, near in services.semantic.compare(kind, text, ids)}
+
+
+def _meant(search: Search) -> str:
+    """What the query means; empty where it only filters and excludes."""
+    return meaning(search.text) if search.query.searchable else ""
 
 
 def _selections(search: Search) -> list[Filter]:

@@ -6,9 +6,10 @@ from typing import Any
 from memsvc import __version__
 from memsvc.dates import DAY_MS, utc_text
 from memsvc.errors import BadRequest, MemsvcError, NotFound
-from memsvc.model import Filter, Hit, Kind, Ref, parse_ref
+from memsvc.model import Hit, Kind, Ref, parse_ref
 from memsvc.page import Page
 from memsvc.record_schemas import dump_record
+from memsvc.request import in_projects
 from memsvc.rows import full_row
 from memsvc.search import make_rows
 from memsvc.services import Services
@@ -123,7 +124,7 @@ def _semantic_state(services: Services) -> dict[str, Any]:
 def session_start(services: Services, given: Mapping[str, Any]) -> Page:
     """The newest observations as a compact index, for the start of a session."""
     projects = tuple(given.get("project") or ())
-    selection = Filter((("project", projects),) if projects else ())
+    selection = in_projects(given)
     kinds = [Kind.OBSERVATION, Kind.SESSION]
     with services.store.snapshot():
         hits = services.store.page(

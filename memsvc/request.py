@@ -68,6 +68,12 @@ def read_search(
     )
 
 
+def in_projects(given: Mapping[str, Any]) -> Filter:
+    """The filter of those operations that are asked for projects and nothing else."""
+    projects = tuple(given.get("project") or ())
+    return Filter((("project", projects),) if projects else ())
+
+
 def _full_hour(now: int) -> int:
     """Bounds in days fall on full hours: within one, the same question has the same answer."""
     return now // HOUR_MS * HOUR_MS

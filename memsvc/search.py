@@ -102,9 +102,8 @@ def _ranked(services: Services, search: Search, offset: int, limit: int) -> Foun
     window = _window(services, search, total)
     if window and search.bound is not None:
         window["older_matches"] += sum(h.older for h in ranking.hits if h.ref in ranking.added)
-    notes = {"degraded": ranking.degraded} if ranking.degraded else {}
     added = len(ranking.added)
-    return Found(page, total + added, ranking.strategy, window, notes, added)
+    return Found(page, total + added, ranking.strategy, window, ranking.notes, added)
 
 
 def _rest(

@@ -83,8 +83,10 @@ class Semantic:
 
     def prepare(self, text: str) -> None:
         """Begin to embed a text beside whatever the caller does until it asks for neighbours."""
-        if self._index is not None and not self._stopping.is_set():
-            self._begin(text)
+        with contextlib.suppress(SemanticUnavailable):  # then nobody will ask for any
+            self._ready_index()
+            if not self._stopping.is_set():
+                self._begin(text)
 
     def nearest(
         self, kind: Kind, text: str, limit: int, selection: Filter
@@ -142,7 +144,11 @@ class Semantic:
         return self._index
 
     def _vector_of(self, text: str) -> Vector:
-        return self._begin(text).result()
+        try:
+            return self._begin(text).result()
+        except Exception:
+            self._begin.cache_clear()  # what failed once must not fail for ever
+            raise
 
     def _embed(self, text: str) -> Vector:
         assert self._embedder is not None, "asked only when the index is ready"

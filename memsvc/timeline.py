@@ -6,8 +6,9 @@ from typing import Any
 
 from memsvc.dates import FORMS, parse_date, utc_text
 from memsvc.errors import BadRequest, NotFound
-from memsvc.model import Filter, Hit, Kind, Point, Ref, parse_ref
+from memsvc.model import Hit, Kind, Point, Ref, parse_ref
 from memsvc.page import Page
+from memsvc.request import in_projects
 from memsvc.rows import title_of
 from memsvc.search import make_rows, run_search
 from memsvc.services import Services
@@ -54,8 +55,7 @@ def _around(
     echo: Mapping[str, Any] | None = None,
 ) -> Page:
     kinds = [Kind(kind) for kind in given["kinds"]]
-    projects = tuple(given.get("project") or ())
-    selection = Filter((("project", projects),) if projects else ())
+    selection = in_projects(given)
     before, after = (
         services.store.neighbours(kinds, selection, point, before=side, limit=given[depth])
         for side, depth in ((True, "depth_before"), (False, "depth_after"))

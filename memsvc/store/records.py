@@ -2,11 +2,11 @@
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cache
 from hashlib import blake2b
-from typing import Any
+from typing import Any, TypeVar
 
 from memsvc.dates import now_ms
 from memsvc.model import (
@@ -23,6 +23,8 @@ from memsvc.model import (
 )
 from memsvc.store.labels import LabelIds, labels_of
 from memsvc.words import parts, tag
+
+Found = TypeVar("Found")
 
 LISTS = frozenset({"facts", "concepts", "files_read", "files_modified", "files_edited"})
 
@@ -42,6 +44,19 @@ def read_records(reader: sqlite3.Connection, kind: Kind, ids: Sequence[int]) -> 
         (json.dumps(list(ids)),),
     )
     return {row[0]: _record(kind, row) for row in _by_id(kind, rows)}
+
+
+def read_refs(
+    refs: Iterable[Ref], read: Callable[[Kind, list[int]], Mapping[int, Found]]
+) -> dict[Ref, Found]:
+    """What is read of records of several kinds, one reading for each kind asked for."""
+    wanted = list(refs)
+    return {
+        Ref(kind, id): found
+        for kind in Kind
+        if (ids := [ref.id for ref in wanted if ref.kind is kind])
+        for id, found in read(kind, ids).items()
+    }
 
 
 def read_moments(reader: sqlite3.Connection, kind: Kind, ids: Sequence[int]) -> dict[int, int]:

@@ -6,6 +6,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -121,13 +122,7 @@ class SqliteStore:
             return records.forget_record(writer, ref)
 
     def records(self, refs: Iterable[Ref]) -> dict[Ref, Record]:
-        wanted = list(refs)
-        return {
-            Ref(kind, id): record
-            for kind in Kind
-            if (ids := [ref.id for ref in wanted if ref.kind is kind])
-            for id, record in records.read_records(self._read(), kind, ids).items()
-        }
+        return records.read_refs(refs, partial(records.read_records, self._read()))
 
     def page(
         self,
@@ -251,13 +246,7 @@ class SqliteStore:
         return listing.selected_among(self._read(), kind, selection, ids)
 
     def moments(self, refs: Iterable[Ref]) -> dict[Ref, int]:
-        wanted = list(refs)
-        return {
-            Ref(kind, id): moment
-            for kind in Kind
-            if (ids := [ref.id for ref in wanted if ref.kind is kind])
-            for id, moment in records.read_moments(self._read(), kind, ids).items()
-        }
+        return records.read_refs(refs, partial(records.read_moments, self._read()))
 
     def _read(self) -> sqlite3.Connection:
         return self._connections.reader()

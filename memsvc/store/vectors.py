@@ -3,14 +3,25 @@
 import json
 import sqlite3
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy
 
-from memsvc.model import SHAPES, Change, Embedded, Kind, Observation, Pending, Record, Ref
+from memsvc.model import (
+    SHAPES,
+    Change,
+    Embedded,
+    Kind,
+    Observation,
+    Pending,
+    Record,
+    Ref,
+    dimension_of,
+)
 from memsvc.ports import Vector
 from memsvc.store.connections import Connections
-from memsvc.store.records import read_records
+from memsvc.store.records import read_records, read_refs
 
 STORED = numpy.float16
 """Half precision: half the disk, and cosines differ by less than .001."""
@@ -64,13 +75,7 @@ class SqliteVectors:
         return int(self._one("SELECT count(*) FROM changes WHERE sequence > ?", position))
 
     def records(self, refs: Iterable[Ref]) -> dict[Ref, Record]:
-        wanted, reader = list(refs), self._connections.reader()
-        ids = {kind: [ref.id for ref in wanted if ref.kind is kind] for kind in Kind}
-        return {
-            Ref(kind, id): record
-            for kind in Kind
-            for id, record in read_records(reader, kind, ids[kind]).items()
-        }
+        return read_refs(refs, partial(read_records, self._connections.reader()))
 
     def _one(self, sql: str, *values: object) -> Any:
         return self._connections.reader().execute(sql, values).fetchone()[0]
@@ -107,7 +112,7 @@ def _read_vectors(
             WHERE id IN (SELECT value FROM json_each(?)) AND fingerprint = ?""",
         (json.dumps(list(ids)), fingerprint),
     )
-    dimension = int(fingerprint.split("-")[0])
+    dimension = dimension_of(fingerprint)
     return {id: _unpacked(blob, dimension) for id, blob in rows}
 
 
