@@ -437,6 +437,17 @@ def _off(store: SqliteStore) -> SemanticSearch:
     return SwitchedOff()
 
 
+def test_no_question_is_embedded_while_the_index_is_not_asked(own_store: SqliteStore) -> None:
+    fill(own_store)
+    embedder = WordEmbedder()
+    semantic = semantic_over(own_store, embedder)
+    semantic.step()  # the index is open, most records still wait
+    page = get(client_over(own_store, semantic), "/api/search", query="wombat burrow")
+    semantic.stop()  # whatever was begun is done by now
+    assert page["degraded"].startswith("Still indexing")
+    assert "wombat burrow" not in embedder.texts
+
+
 BROKEN = [
     (_loading, "The semantic index is loading."),
     (_behind, "Still indexing: 23 records are to be done."),
