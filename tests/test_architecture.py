@@ -11,7 +11,7 @@ import pytest
 import memsvc
 
 ROOT = Path(memsvc.__file__).parent
-EDGE = {"web.py", "server.py", "cli.py", "client.py", "__main__.py"}
+EDGE = {"web.py", "server.py", "cli.py", "commands.py", "client.py", "mcp_server.py", "__main__.py"}
 FRAMEWORKS = {"flask", "werkzeug", "click", "waitress", "requests"}
 CORE = sorted(path.name for path in ROOT.glob("*.py") if path.name not in EDGE)
 BELOW_STORE = {"bootstrap.py", *EDGE}

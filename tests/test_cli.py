@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from memsvc import cli
+from memsvc import cli, commands
 from memsvc.operations import OPERATIONS
 from memsvc.settings import SETTINGS, load_settings
 from tests.documents import sample_worker
@@ -81,7 +81,7 @@ def test_repeated_options_are_alternatives(port) -> None:
 
 def test_a_bad_parameter_exits_with_2_and_names_it(port) -> None:
     result = run(port, "search", "observations", "x", "--limit", "500")
-    assert result.exit_code == cli.BAD_USE
+    assert result.exit_code == commands.BAD_USE
     assert "limit" in result.stderr
     assert "1 to 100" in result.stderr
     assert not result.stdout
@@ -89,13 +89,13 @@ def test_a_bad_parameter_exits_with_2_and_names_it(port) -> None:
 
 def test_a_record_that_is_not_there_exits_with_4(port) -> None:
     result = run(port, "show", "observation", "999999")
-    assert result.exit_code == cli.NOT_FOUND
+    assert result.exit_code == commands.NOT_FOUND
     assert "999999" in result.stderr
 
 
 def test_without_a_worker_it_exits_with_3_and_names_the_command_that_starts_one(home) -> None:
     result = run("1", "search", "anything")
-    assert result.exit_code == cli.NO_WORKER
+    assert result.exit_code == commands.NO_WORKER
     assert "memsvc start" in result.stderr
 
 
@@ -147,7 +147,7 @@ def test_an_interrupted_import_says_what_is_left_of_it(home, monkeypatch, flags,
     monkeypatch.setattr("memsvc.store.records.foresee", interrupted)
     words = ["import", "jsonl", str(home / "records.jsonl"), *flags]
     result = CliRunner().invoke(cli.memsvc, words)
-    assert result.exit_code == cli.FAILED
+    assert result.exit_code == commands.FAILED
     assert result.stderr.splitlines()[-1].startswith("memsvc: interrupted; ")
     assert said in result.stderr
 
@@ -179,7 +179,7 @@ def test_every_command_explains_itself() -> None:
 
 def test_an_error_is_one_sentence_and_an_exit_code(home) -> None:
     bad_setting = CliRunner().invoke(cli.memsvc, ["status"], env={"MEMSVC_PORT": "many"})
-    assert bad_setting.exit_code == cli.BAD_USE
+    assert bad_setting.exit_code == commands.BAD_USE
     assert bad_setting.stderr == "memsvc: MEMSVC_PORT is 'many'; allowed: 0 to 65535\n"
     no_repository = CliRunner().invoke(cli.memsvc, ["import", "git", str(home)])
     assert no_repository.exit_code != 0

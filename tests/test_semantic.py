@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from meaning import DIMENSION, FailingIndex, WordEmbedder, indexed, semantic_over, settle
 from samples import DAY, HOUR, NOW, RECORDS, fill, numbered
 
-from memsvc import cli
+from memsvc import cli, commands
 from memsvc.background import follow_worker
 from memsvc.bootstrap import build_semantic, build_store
 from memsvc.errors import SemanticUnavailable
@@ -789,7 +789,7 @@ def test_index_with_nothing_to_do_says_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize("flags", [[], ["--rebuild"]])
 def test_index_of_what_is_switched_off_is_an_error(tmp_path: Path, flags: list[str]) -> None:
     result = run(tmp_path, "off", "index", *flags)
-    assert result.exit_code == cli.FAILED
+    assert result.exit_code == commands.FAILED
     assert result.stderr == "memsvc: Semantic search is switched off (MEMSVC_SEMANTIC=off).\n"
 
 

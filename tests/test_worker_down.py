@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from memsvc import cli, skill
+from memsvc import cli, commands, skill
 from memsvc.client import worker_address
 from memsvc.settings import load_settings
 
@@ -66,7 +66,7 @@ def test_without_a_worker_a_command_exits_with_3_and_names_the_command_that_star
     began = time.monotonic()
     result = run(*words, MEMSVC_PORT=free_port)
     assert time.monotonic() - began < BOUND
-    assert result.exit_code == cli.NO_WORKER == 3
+    assert result.exit_code == commands.NO_WORKER == 3
     assert re.fullmatch(
         rf"memsvc: No worker answers at http://127\.0\.0\.1:{free_port} \(\w+\)\. "
         r"Start it: memsvc start\n",
@@ -79,7 +79,7 @@ def test_something_that_listens_and_never_answers_holds_nobody_up(silent_port: s
     began = time.monotonic()
     result = run("search", "double", "charge", MEMSVC_PORT=silent_port)
     assert time.monotonic() - began < BOUND
-    assert result.exit_code == cli.NO_WORKER
+    assert result.exit_code == commands.NO_WORKER
     assert "does not answer" in result.stderr
     assert "MEMSVC_PORT=0 memsvc start" in result.stderr
 
@@ -104,7 +104,7 @@ def start(port: str) -> subprocess.CompletedProcess[str]:
 def test_start_brings_up_a_worker_that_later_commands_find_and_stop_ends(
     home: Path, free_port: str
 ) -> None:
-    assert run("search", "anything", MEMSVC_PORT=free_port).exit_code == cli.NO_WORKER
+    assert run("search", "anything", MEMSVC_PORT=free_port).exit_code == commands.NO_WORKER
     started = start("0")
     try:
         assert started.returncode == 0, started.stderr
@@ -129,7 +129,7 @@ def test_start_listens_where_it_is_told(free_port: str) -> None:
 
 def test_starting_on_a_port_in_use_is_one_sentence(silent_port: str) -> None:
     result = run("start", MEMSVC_PORT=silent_port)
-    assert result.exit_code == cli.FAILED
+    assert result.exit_code == commands.FAILED
     assert re.fullmatch(rf"memsvc: .*Port {silent_port} is in use.*\n", result.stderr)
 
 
