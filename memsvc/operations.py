@@ -10,6 +10,7 @@ from marshmallow import Schema
 from memsvc import context, meaning, parameters, reading, timeline, writing
 from memsvc.model import SHAPES, Kind, Ref
 from memsvc.page import Page
+from memsvc.render import write_text
 from memsvc.search import run_search
 from memsvc.services import Services
 
@@ -29,7 +30,8 @@ class Operation:
     `example` holds parameters of a request that runs as printed; `argument` is the parameter that
     a command takes without a flag; `body` says what a request body holds: nothing, the parameters,
     or records; `sample` is a body that can be sent as it stands;
-    `text_first` answers with text unless JSON is asked for.
+    `text_first` answers with text unless JSON is asked for; `write` makes the text of a page;
+    `tool` is its name among the tools of MCP.
     """
 
     name: str
@@ -48,6 +50,8 @@ class Operation:
     body: str = ""
     sample: str = ""
     text_first: bool = False
+    write: Callable[[Page], str] = write_text
+    tool: str = ""
 
     @property
     def schema(self) -> Schema:

@@ -25,7 +25,7 @@ from memsvc.errors import (
 from memsvc.operations import OPERATIONS, Operation
 from memsvc.page import Page, fit, to_json, write_json
 from memsvc.parameters import load_parameters
-from memsvc.render import document_text, record_text, write_text
+from memsvc.render import document_text, record_text
 from memsvc.services import Services
 
 LARGEST_BODY = 5 * 1024 * 1024
@@ -146,7 +146,7 @@ def _accepted(operation: Operation) -> str:
 
 def _page(operation: Operation, page: Page, given: dict[str, Any]) -> Response:
     if _wants_text(operation, given):
-        return _respond(fit(page, given.get("max_tokens"), write_text), "text/markdown")
+        return _respond(fit(page, given.get("max_tokens"), operation.write), "text/markdown")
     return _respond(fit(page, given.get("max_tokens"), write_json), "application/json")
 
 
