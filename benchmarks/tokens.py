@@ -1,4 +1,4 @@
-"""What answers cost an agent, and that a budget is never exceeded."""
+"""What answers cost an agent, how well that is estimated, and that a budget is never exceeded."""
 
 import random
 import statistics
@@ -7,7 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tokenizers import Tokenizer
+
 from benchmarks.corpus import sample_items
+from benchmarks.estimator import estimator_errors, read_tokenizer, records_in_full
 from benchmarks.hostile import SCRIPTS
 from benchmarks.http_client import Client, url
 from benchmarks.loading import load
@@ -19,6 +22,9 @@ from memsvc.page import to_json
 from memsvc.parameters import SMALLEST_BUDGET
 from memsvc.tokens import ESTIMATOR, count_tokens
 
+Texts = tuple[list[str], list[str]]
+"""As text and as JSON."""
+
 SAMPLE = 5000
 ROW_QUERIES = 300
 TARGET = 40
@@ -29,22 +35,26 @@ ROUTES = ("/api/search", "/api/search/observations", "/api/timeline/by-query")
 BUDGETED = ROUTES[:2]
 
 
-def measure_tokens(corpus: Path, *, count: int, as_json: bool) -> int:
+def measure_tokens(corpus: Path, *, count: int, tokenizer: Path | None, as_json: bool) -> int:
     """Measure rows and budgets; the exit code says whether every budget was kept."""
+    real = read_tokenizer(tokenizer) if tokenizer else None
     chance = random.Random(1)
     with temporary_home() as home:
         print(f"importing {corpus.name}", file=sys.stderr)
         stored = load(corpus, home).stored
         ask = Questions(sample_items(corpus, SAMPLE, chance), stored, chance)
         with running_worker(home) as worker, worker.client() as client:
-            sections, failures = _measure(client, ask, chance, count)
+            rows = _row_texts(client, ask)
+            sections, failures = _measure(client, ask, chance, count, rows)
+            if real:
+                sections |= _estimates(client, chance, real, rows)
     return report(sections, failures, as_json=as_json)
 
 
 def _measure(
-    client: Client, ask: Questions, chance: random.Random, count: int
+    client: Client, ask: Questions, chance: random.Random, count: int, rows: Texts
 ) -> tuple[dict[str, Any], list[str]]:
-    text, data = _row_costs(client, ask)
+    text, data = ([count_tokens(row) for row in each] for each in rows)
     failures = []
     if text and statistics.median(text) > TARGET:
         failures.append(f"a row of text costs {statistics.median(text)} tokens, at most {TARGET}")
@@ -61,17 +71,27 @@ def _costs(name: str, tokens: list[int]) -> dict[str, Any]:
     return {"format": name, "rows": len(tokens), "median": median, "p90": percentile(tokens, 0.9)}
 
 
-def _row_costs(client: Client, ask: Questions) -> tuple[list[int], list[int]]:
-    """What each row of many index answers costs, as text and as JSON."""
+def _row_texts(client: Client, ask: Questions) -> Texts:
+    """Each row of many index answers, as text and as JSON."""
     print("counting the tokens of rows", file=sys.stderr)
-    text: list[int] = []
-    data: list[int] = []
+    text: list[str] = []
+    data: list[str] = []
     for _ in range(ROW_QUERIES):
         asked = url(ROUTES[1], {"query": ask.words()})
         lines = client.get(asked, "text/markdown").body.decode("utf-8").splitlines(keepends=True)
-        text += [count_tokens(line) for line in lines if line.startswith("| ")]
-        data += [count_tokens(to_json(row)) for row in client.get(asked).json["results"]]
+        text += [line for line in lines if line.startswith("| ")]
+        data += [to_json(row) for row in client.get(asked).json["results"]]
     return text, data
+
+
+def _estimates(
+    client: Client, chance: random.Random, tokenizer: Tokenizer, rows: Texts
+) -> dict[str, Any]:
+    """The section that holds the estimator against a real tokenizer."""
+    names = ("records, markdown", "records, JSON", "rows, markdown", "rows, JSON")
+    texts = (*records_in_full(client, chance), *rows)
+    errors = estimator_errors(tokenizer, dict(zip(names, texts, strict=True)))
+    return {f"real tokens / estimated ({ESTIMATOR})": errors}
 
 
 def _try_budgets(

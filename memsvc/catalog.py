@@ -239,8 +239,9 @@ def _reference(name: str) -> dict[str, str]:
 
 def _body(operation: Operation) -> dict[str, Any]:
     if operation.body == "parameters":
-        properties = {name: _json_schema(field) for name, field in operation.schema.fields.items()}
-        required = [name for name, field in operation.schema.fields.items() if field.required]
+        members = operation.schema.fields
+        properties = {name: parameter_schema(field) for name, field in members.items()}
+        required = [name for name, field in members.items() if field.required]
         return {"schema": {"type": "object", "properties": properties, "required": required}}
     kinds = [kind for kind in Kind if operation.name == f"add-{kind}s"] or list(Kind)
     records = [_reference(f"{kind.capitalize()}Record") for kind in kinds]
@@ -259,12 +260,12 @@ def _openapi_parameter(operation: Operation, name: str) -> dict[str, Any]:
         "in": "path" if in_path else "query",
         "required": field.required or in_path,
         "description": field.metadata.get("description", ""),
-        "schema": _json_schema(field),
+        "schema": parameter_schema(field),
     }
     return entry
 
 
-def _json_schema(field: fields.Field[Any]) -> dict[str, Any]:
+def parameter_schema(field: fields.Field[Any]) -> dict[str, Any]:
     """JSON Schema of a parameter, as far as a schema can say it."""
     described = describe_parameter("", field)
     inner: dict[str, Any] = {"type": "integer" if described["type"] == "number" else "string"}

@@ -57,6 +57,21 @@ def ask_worker(
         session.close()
 
 
+def answer_text(response: requests.Response) -> str:
+    """The text of an answer, whatever bytes came."""
+    return response.content.decode("utf-8", "replace")
+
+
+def problem_text(response: requests.Response) -> str:
+    """A refusal as its sentence and the address of help; as it came if it is no problem."""
+    text = answer_text(response)
+    try:
+        problem = json.loads(text)
+        return f"{problem['error']}\nhelp: {problem['help']}"
+    except (ValueError, KeyError, TypeError):
+        return text
+
+
 def _sentence(where: str, error: requests.RequestException) -> str:
     if isinstance(error, requests.ReadTimeout):
         return (

@@ -1,6 +1,5 @@
 """Commands that ask the worker, one an operation, made from the table."""
 
-import json
 import sys
 from typing import Any
 
@@ -9,7 +8,7 @@ import requests
 from marshmallow import fields
 
 from memsvc.catalog import default_text, describe_parameter
-from memsvc.client import ask_worker
+from memsvc.client import answer_text, ask_worker, problem_text
 from memsvc.errors import BadRequest, MemsvcError, NotFound, StoreUnavailable
 from memsvc.operations import OPERATIONS, Operation
 from memsvc.settings import load_settings
@@ -27,6 +26,7 @@ class Commands(click.Group):
     """A group of commands; words that name none of them go to the group's own operation.
 
     So `memsvc search "auth token"` searches everything and `memsvc search prompts why` prompts.
+    Without any words the operation runs if it needs none, as in `memsvc context`.
     """
 
     own: click.Command | None = None
@@ -40,13 +40,15 @@ class Commands(click.Group):
             sys.exit(_exit_code(error))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if self.own is None or (args and args[0] in self.commands) or args[:1] in ([], ["--help"]):
+        if self.own is None or args[:1] == ["--help"] or (args and args[0] in self.commands):
             return super().parse_args(ctx, args)
-        ctx._protected_args, ctx.args = [self.own.name or ""], args
+        if not args and any(isinstance(each, click.Argument) for each in self.own.params):
+            return super().parse_args(ctx, args)
+        ctx._protected_args, ctx.args = [""], args
         return args
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if self.own is not None and cmd_name == self.own.name:
+        if cmd_name == "":
             return self.own
         return super().get_command(ctx, cmd_name)
 
@@ -68,15 +70,11 @@ def ask(method: str, path: str, pairs: list[tuple[str, str]], accept: str) -> re
 
 def print_answer(response: requests.Response) -> None:
     """Print an answer, or its problem on standard error, and exit accordingly."""
-    text = response.content.decode("utf-8", "replace")
     if response.ok:
+        text = answer_text(response)
         click.echo(text, nl=not text.endswith("\n"))
         return
-    try:
-        problem = json.loads(text)
-        click.echo(f"memsvc: {problem['error']}\nhelp: {problem['help']}", err=True)
-    except (ValueError, KeyError, TypeError):
-        click.echo(text, err=True)
+    click.echo(f"memsvc: {problem_text(response)}", err=True)
     sys.exit({400: BAD_USE, 404: NOT_FOUND}.get(response.status_code, FAILED))
 
 
@@ -144,7 +142,6 @@ def _click_parameter(operation: Operation, name: str, field: fields.Field[Any]) 
 
 
 GROUPS = {
-    "context": "Show recent work or the time around a record.",
     "show": "Read one record in full.",
     "forget": "Forget one record, everywhere and for good.",
 }
@@ -169,6 +166,12 @@ def _group(root: Commands, path: tuple[str, ...]) -> Commands:
     return group  # type: ignore[no-any-return]
 
 
+def _own_help(operation: Operation) -> str:
+    """The command that shows the options of a group's own operation."""
+    first = operation.argument or f"--{next(iter(operation.members))} NAME"
+    return f"memsvc {operation.command} {first} --help"
+
+
 def add_operations(root: Commands) -> None:
     """Give the command tree a command for every operation that has one."""
     commands = {tuple(o.command.split()): o for o in OPERATIONS if o.command}
@@ -177,9 +180,9 @@ def add_operations(root: Commands) -> None:
         command = _operation_command(operation, words[-1])
         if words in groups:
             group = _group(root, words)
-            command.name = f"{words[-1]} {operation.argument.upper()}"
+            command.name = ""  # its usage is the group's own
             group.own = command
-            group.help = f"{operation.summary} More: memsvc {words[-1]} {operation.argument} --help"
+            group.help = f"{operation.summary} More: {_own_help(operation)}"
             group.short_help = operation.summary
         else:
             _group(root, words[:-1]).add_command(command)

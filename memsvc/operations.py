@@ -1,4 +1,4 @@
-"""The table of operations: routes, help, OpenAPI, commands and skill pages are made from it."""
+"""The table of operations: routes, help, OpenAPI, commands, tools, skill pages come from it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -7,10 +7,11 @@ from typing import Any
 
 from marshmallow import Schema
 
-from memsvc import context, meaning, parameters, reading, timeline, writing
+from memsvc import context, meaning, parameters, reading, start_page, timeline, writing
 from memsvc.model import SHAPES, Kind, Ref
 from memsvc.page import Page
-from memsvc.render import write_text
+from memsvc.render import write_matches, write_text
+from memsvc.request import require_question
 from memsvc.search import run_search
 from memsvc.services import Services
 
@@ -31,7 +32,8 @@ class Operation:
     a command takes without a flag; `body` says what a request body holds: nothing, the parameters,
     or records; `sample` is a body that can be sent as it stands;
     `text_first` answers with text unless JSON is asked for; `write` makes the text of a page;
-    `tool` is its name among the tools of MCP.
+    `ceiling` is the most tokens it answers with whatever max_tokens says; `tool` is its name among
+    the tools of MCP.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Operation:
     sample: str = ""
     text_first: bool = False
     write: Callable[[Page], str] = write_text
+    ceiling: int | None = None
     tool: str = ""
 
     @property
@@ -77,6 +80,7 @@ def _write(kind: Kind | None) -> Callable[[Services, dict[str, Any]], Answer]:
 
 
 def _search_all(services: Services, given: dict[str, Any]) -> Answer:
+    require_question(given)
     kinds = [Kind(kind) for kind in given["kinds"]]
     return run_search(services, given, kinds, windowed=bool(given.get("query")))
 
@@ -273,6 +277,7 @@ OPERATIONS: tuple[Operation, ...] = (
         },
         {"query": "double charge", "limit": "3"},
         argument="query",
+        tool="search",
     ),
     Operation(
         "semantic",
@@ -282,7 +287,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "when you cannot guess the words a record would use",
         meaning.search_memories,
         {
-            **parameters.query(required=True),
+            **parameters.query(required=True, meaning="what you look for, in any words"),
             **parameters.limit("memories", 5, 100),
             "days_back": parameters.number("only the last so many days; none: all", None, 1, 36500),
             **parameters.project(),
@@ -292,6 +297,8 @@ OPERATIONS: tuple[Operation, ...] = (
         {"query": "customers billed twice", "limit": "3"},
         errors=("bad_parameter", "semantic_unavailable"),
         argument="query",
+        write=write_matches,
+        tool="search_memories",
     ),
     Operation(
         "timeline-of",
@@ -302,7 +309,7 @@ OPERATIONS: tuple[Operation, ...] = (
         timeline.around_either,
         {
             **parameters.anchor(required=False),
-            **parameters.query(required=False),
+            **parameters.query(required=False, meaning="words whose best match to look around"),
             **parameters.depth(),
             **parameters.project(),
             **parameters.kinds(),
@@ -311,6 +318,7 @@ OPERATIONS: tuple[Operation, ...] = (
         {"anchor": "2026-10-13", "depth_before": "2", "depth_after": "2"},
         errors=ONE_RECORD,
         argument="anchor",
+        tool="timeline",
     ),
     Operation(
         "batch",
@@ -330,6 +338,7 @@ OPERATIONS: tuple[Operation, ...] = (
         {"ids": "12,S3"},
         cost="the read_tokens of each record",
         argument="ids",
+        tool="get_observations",
     ),
     Operation(
         "batch",
@@ -355,18 +364,20 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "session-start",
         "/api/context/inject",
-        "context inject",
+        "context",
         "Show recent work as a compact index, for the start of a session.",
-        "to put recent memory in front of an agent, within a stated budget",
-        reading.session_start,
+        "to put recent memory in front of an agent, within a budget",
+        start_page.start_page,
         {
             **parameters.project(),
-            **parameters.limit("records", 50, 100),
-            **parameters.budget(2000),
+            **parameters.limit("observations", start_page.ROWS, 100),
+            **parameters.budget(start_page.BUDGET, ceiling=start_page.CEILING),
         },
         {"max_tokens": "400"},
         cost="at most max_tokens",
         text_first=True,
+        write=start_page.write_start,
+        ceiling=start_page.CEILING,
     ),
     *(
         Operation(
@@ -397,8 +408,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "stats",
         "/api/stats",
         "stats",
-        "Count what is in the store by kind, project, type, concept and day.",
-        "to see what the store holds",
+        "Count what is in the store by kind, project, type, concept and day, and what it saves.",
+        "to see what the store holds, what learning it cost and what reading it costs",
         reading.count_all,
         cost="about 300 tokens",
     ),

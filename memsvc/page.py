@@ -1,7 +1,7 @@
 """What an operation answers: a page of rows under a header, and how it fits a budget."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,7 +19,7 @@ class Page:
 
     `echo` repeats what was asked, `notes` is what else there is to say; `grouped` answers the
     rows by kind; `asked` are the refs of records asked for one by one; `paged` says whether there
-    is a way to ask for the next page.
+    is a way to ask for the next page; `tally` sums up just those rows that fit.
     """
 
     echo: dict[str, Any] = field(default_factory=dict)
@@ -34,6 +34,7 @@ class Page:
     grouped: tuple[str, ...] = ()
     paged: bool = True
     asked: tuple[str, ...] = ()
+    tally: Callable[[Sequence[Row]], dict[str, Any]] = lambda rows: {}
 
     @property
     def next_offset(self) -> int | None:
@@ -71,6 +72,7 @@ def page_body(page: Page, this: int) -> dict[str, Any]:
         "strategy": page.strategy,
         **({"window": page.window} if page.window else {}),
         "tokens": {"this": this, "full": page.full_tokens},
+        **page.tally(page.rows),
         **page.notes,
         **({"unread": page.unread} if page.unread else {}),
         "results": _results(page),

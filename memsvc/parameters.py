@@ -113,8 +113,10 @@ def choice(meaning: str, default: str | None, *values: str) -> fields.Field[Any]
     return fields.String(load_default=default, validate=one_of, metadata={"description": meaning})
 
 
-def query(*, required: bool) -> Fields:
-    meaning = 'words to look for; "a phrase", -without, prefix*, title:word, file:path, type:bugfix'
+SYNTAX = 'words to look for; "a phrase", -without, prefix*, title:word, file:path, type:bugfix'
+
+
+def query(*, required: bool, meaning: str = SYNTAX) -> Fields:
     return {"query": text(meaning, required=required)}
 
 
@@ -164,8 +166,9 @@ def depth() -> Fields:
     }
 
 
-def budget(default: int | None = None) -> Fields:
+def budget(default: int | None = None, ceiling: int | None = None) -> Fields:
     meaning = "most tokens that the whole answer may cost"
+    meaning += f"; {ceiling} at most, whatever is given" if ceiling else ""
     return {"max_tokens": number(meaning, default, SMALLEST_BUDGET, 1_000_000)}
 
 

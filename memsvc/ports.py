@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
+from memsvc.economics import Economics
 from memsvc.model import (
     Change,
     Embedded,
@@ -139,6 +140,9 @@ class Store(Protocol):
 
     def days(self, since: int) -> dict[str, int]:
         """How many records each local day has from a moment on, newest day first."""
+
+    def economics(self) -> Economics:
+        """What reading all records costs, what learning them did, and what that saves."""
 
     def count_work_sessions(self, projects: tuple[str, ...]) -> int:
         """How many work sessions these projects have; none given means all."""

@@ -9,9 +9,7 @@ from memsvc.errors import BadRequest, MemsvcError, NotFound
 from memsvc.model import Hit, Kind, Ref, parse_ref
 from memsvc.page import Page
 from memsvc.record_schemas import dump_record
-from memsvc.request import in_projects
 from memsvc.rows import full_row
-from memsvc.search import make_rows
 from memsvc.services import Services
 
 MOST_IDS = 1000
@@ -80,7 +78,7 @@ def list_projects(services: Services, given: Mapping[str, Any]) -> dict[str, Any
 
 
 def count_all(services: Services, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Counts by kind, project, type, concept and day."""
+    """Counts by kind, project, type, concept and day, and what memory saves."""
     store = services.store
     since = services.clock() // DAY_MS * DAY_MS - STATS_DAYS * DAY_MS
     with store.snapshot():
@@ -92,6 +90,7 @@ def count_all(services: Services, given: Mapping[str, Any]) -> dict[str, Any]:
             "types": store.count_values(Kind.OBSERVATION, "type"),
             "concepts": store.count_values(Kind.OBSERVATION, "concept"),
             "days": store.days(since),
+            "economics": store.economics().as_json(),
         }
 
 
@@ -119,27 +118,3 @@ def _semantic_state(services: Services) -> dict[str, Any]:
     if services.semantic is None:
         return {"ok": False, "detail": "not configured; full text answers"}
     return services.semantic.report()
-
-
-def session_start(services: Services, given: Mapping[str, Any]) -> Page:
-    """The newest observations as a compact index, for the start of a session."""
-    projects = tuple(given.get("project") or ())
-    selection = in_projects(given)
-    kinds = [Kind.OBSERVATION, Kind.SESSION]
-    with services.store.snapshot():
-        hits = services.store.page(
-            kinds, selection, newest_first=True, limit=given["limit"], offset=0
-        )
-        total = sum(services.store.count(kind, selection) for kind in kinds)
-        rows = make_rows(services, hits, "index")
-        records = services.store.records(hit.ref for hit in hits)
-    spent = sum(getattr(record, "discovery_tokens", 0) for record in records.values())
-    return Page(
-        echo={"project": ",".join(projects)},
-        rows=rows,
-        total=total,
-        limit=given["limit"],
-        strategy="temporal",
-        notes={"economics": {"work_tokens": spent}},
-        paged=False,
-    )

@@ -4,14 +4,25 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from memsvc.dates import local_text
+from memsvc.dates import local_day, local_text
 from memsvc.model import Kind, Ref
 from memsvc.page import Page, Row, priced
 
 
 def write_text(page: Page) -> str:
     """A page as text: a header, one table row a record (or the whole record), a next step."""
-    lines = [*_body(page), *_closing(page)]
+    return _written(page, [line for row in page.rows for line in _row(row, page.format)])
+
+
+def write_matches(page: Page) -> str:
+    """The same with a numbered list for rows: how near each is in meaning, best first."""
+    if page.format == "full":
+        return write_text(page)
+    return _written(page, [_match(number, row) for number, row in enumerate(page.rows, 1)])
+
+
+def _written(page: Page, rows: list[str]) -> str:
+    lines = [*rows, *_notes(page), *_closing(page)]
     return priced(lambda this: "\n".join([_header(page, this), *lines]) + "\n")
 
 
@@ -39,10 +50,9 @@ def _window(window: Mapping[str, Any] | None) -> list[str]:
     return [f"{window['days']} days", *([f"{n} older"] if (n := window["older_matches"]) else [])]
 
 
-def _body(page: Page) -> list[str]:
-    lines = [line for row in page.rows for line in _row(row, page.format)]
+def _notes(page: Page) -> list[str]:
     notes = {name: v for name, v in page.notes.items() if v and name not in ("before", "after")}
-    return lines + [f"{name}: {_plain(value)}" for name, value in notes.items()]
+    return [f"{name}: {_plain(value)}" for name, value in notes.items()]
 
 
 def _row(row: Row, form: str) -> list[str]:
@@ -63,9 +73,22 @@ def _table_row(row: Row) -> str:
     return f"| {_shown_ref(row)}{anchor} | {when} | {sort} | {title} | {cost} |"
 
 
+def _match(number: int, row: Row) -> str:
+    """A row of a list; one cut to the bone for a budget says neither nearness nor cost."""
+    near = f"{row['similarity']:.0%}" if "similarity" in row else ""
+    cost = f"({row['read_tokens']} tokens)" if "read_tokens" in row else ""
+    when, title = local_day(row["created_at_epoch"]), row["title"]
+    return one_line(f"{number}. {near} {when} {_shown_ref(row)} {_sort(row)} {title} {cost}")
+
+
 def _cell(text: str) -> str:
     """A text that stays inside its cell."""
-    return " ".join(_CONTROL.sub(" ", text).split()).replace("|", "\\|")
+    return one_line(text).replace("|", "\\|")
+
+
+def one_line(text: str) -> str:
+    """A text that stays on its line."""
+    return " ".join(_CONTROL.sub(" ", text).split())
 
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from memsvc import parameters
 from memsvc.dates import DAY_MS, HOUR_MS, parse_date
 from memsvc.errors import BadRequest
 from memsvc.model import Filter, Kind
-from memsvc.parameters import DEFAULT_DAYS
 from memsvc.query import Query, parse
 from memsvc.services import Services
 
@@ -20,6 +20,16 @@ FIELDS = {
     "project": "project",
 }
 """Which field of a filter each parameter selects by."""
+
+
+FILTERS = (
+    *parameters.types(),
+    *parameters.concepts(),
+    *parameters.files(),
+    *parameters.project(),
+    *parameters.dates(),
+)
+"""The parameters that select: without a query, one of them says what is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +73,18 @@ def read_search(
         text=text,
         selection=Filter(_groups(given, query), since, until),
         order=given.get("orderBy") or default,
-        bound=now - DEFAULT_DAYS * DAY_MS if soft else None,
-        days=days if days is not None or has_range or not windowed else DEFAULT_DAYS,
+        bound=now - parameters.DEFAULT_DAYS * DAY_MS if soft else None,
+        days=days if days is not None or has_range or not windowed else parameters.DEFAULT_DAYS,
     )
+
+
+def require_question(given: Mapping[str, Any]) -> None:
+    """Raise BadRequest unless there is a query, a filter, or not every kind is asked for."""
+    if given.get("query") or set(given["kinds"]) != set(Kind):
+        return
+    if not any(given.get(name) for name in FILTERS):
+        message = f"missing; without it give a filter: kinds, {', '.join(FILTERS)}"
+        raise BadRequest("Missing required parameter: query", {"query": [message]})
 
 
 def in_projects(given: Mapping[str, Any]) -> Filter:

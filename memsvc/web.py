@@ -145,9 +145,11 @@ def _accepted(operation: Operation) -> str:
 
 
 def _page(operation: Operation, page: Page, given: dict[str, Any]) -> Response:
+    bounds = [bound for bound in (given.get("max_tokens"), operation.ceiling) if bound]
+    budget = min(bounds, default=None)
     if _wants_text(operation, given):
-        return _respond(fit(page, given.get("max_tokens"), operation.write), "text/markdown")
-    return _respond(fit(page, given.get("max_tokens"), write_json), "application/json")
+        return _respond(fit(page, budget, operation.write), "text/markdown")
+    return _respond(fit(page, budget, write_json), "application/json")
 
 
 def _help(services: Services, operation: Operation, given: dict[str, Any]) -> Response:

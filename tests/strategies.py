@@ -1,10 +1,14 @@
-"""What hypothesis draws: texts as people and programs send them, requests, records."""
+"""What hypothesis draws: texts as people and programs send them, requests, records, calls."""
 
 import string
+from typing import Any
 
 from hypothesis import strategies as st
 
-from memsvc.model import Observation, Prompt, Record, Summary
+from memsvc.catalog import describe_parameter
+from memsvc.model import Kind, Observation, Prompt, Record, Summary
+from memsvc.operations import Operation
+from memsvc.tools import NOT_OFFERED
 
 WORDS = [
     "payment",
@@ -89,3 +93,39 @@ summaries = _identified(
 prompts = _identified(Prompt, prompt_text=texts.filter(bool))
 records = st.one_of(observations, summaries, prompts)
 """Records of few sources, so that writes meet what is there already."""
+
+VALUES: dict[str, st.SearchStrategy[object]] = {
+    "query": st.one_of(plain_queries, queries, st.sampled_from(["double charge", "webhook", ""])),
+    "anchor": st.sampled_from(["87", "#52", "S3", "P9", "2026-10-13", "9999", "7d", "soon", 51]),
+    "ids": st.lists(
+        st.sampled_from(["87", "#52", "S3", "P9", "12,13", "9999", "x", 51]), min_size=1
+    ),
+    "project": st.lists(st.sampled_from(["shop-api", "infra", "none such"]), max_size=2),
+    "type": st.lists(st.sampled_from(["bugfix", "decision,feature", "none such"]), max_size=2),
+    "concepts": st.one_of(st.lists(st.just("gotcha"), max_size=1), st.just("pattern,trade-off")),
+    "files": st.lists(st.sampled_from(["src/payments", "*.ts", "a, b", " "]), max_size=2),
+    "kinds": st.lists(st.sampled_from([*Kind, "observation,prompt", "memory"]), max_size=2),
+    "explain": st.one_of(st.booleans(), st.sampled_from(["0", "1", "yes"])),
+    "dateStart": st.sampled_from(["2026-10-13", "7d", "6mo", 1_790_000_000, "2026-13-45"]),
+    "dateEnd": st.sampled_from(["2026-10-13", "1d", 1_790_000_000_000, "never"]),
+    "days": st.one_of(st.integers(-1, 400), st.sampled_from(["all", "many"])),
+}
+"""What a model may send for a parameter that is no plain number or choice; some of it is wrong."""
+
+
+def arguments(operation: Operation) -> st.SearchStrategy[dict[str, object]]:
+    """The arguments of a call of a tool: what is required, and any of the rest, null at times."""
+    offered = {n: f for n, f in operation.schema.fields.items() if n not in NOT_OFFERED}
+    drawn = {name: _values(name, describe_parameter(name, f)) for name, f in offered.items()}
+    required = {name: drawn.pop(name) for name, f in offered.items() if f.required}
+    optional = {name: st.one_of(values, st.none()) for name, values in drawn.items()}
+    return st.fixed_dictionaries(required, optional=optional)
+
+
+def _values(name: str, described: dict[str, Any]) -> st.SearchStrategy[object]:
+    if name in VALUES:
+        return VALUES[name]
+    if "allowed" in described:
+        return st.sampled_from([*described["allowed"], "none such"])
+    low, high = map(int, described["range"].split("-"))
+    return st.one_of(st.integers(low, min(high, 500)), st.sampled_from([low - 1, high + 1, "x"]))

@@ -12,7 +12,7 @@ import memsvc
 
 ROOT = Path(memsvc.__file__).parent
 EDGE = {"web.py", "server.py", "cli.py", "commands.py", "client.py", "mcp_server.py", "__main__.py"}
-FRAMEWORKS = {"flask", "werkzeug", "click", "waitress", "requests"}
+FRAMEWORKS = {"flask", "werkzeug", "click", "waitress", "requests", "mcp", "anyio"}
 CORE = sorted(path.name for path in ROOT.glob("*.py") if path.name not in EDGE)
 BELOW_STORE = {"bootstrap.py", *EDGE}
 

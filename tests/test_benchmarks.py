@@ -8,14 +8,19 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from meaning import WordEmbedder
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import WhitespaceSplit
 
 from benchmarks.__main__ import benchmarks
 from benchmarks.ablation import WAYS, patched, without_title
 from benchmarks.corpus import FILTER, title_words
+from benchmarks.estimator import estimator_errors
 from benchmarks.evaluation import DAY_MS, compress_dates, read_gold
 from benchmarks.hostile import KNOWN, hostile_queries
 from benchmarks.http_client import url
 from benchmarks.metrics import average, percentile, score
+from benchmarks.savings import missed
 from benchmarks.tables import table
 from memsvc import fusion, passages
 from memsvc.indexing import embed_record
@@ -238,3 +243,53 @@ def test_tokens_keeps_budgets(corpus: Path) -> None:
     code, body = _run("tokens", corpus, "--count", "3")
     assert code == 0, body["failures"]
     assert body["budgets"] == {"requests": 36, "exceeded or misstated": 0}
+
+
+def test_tokens_holds_the_estimator_against_a_tokenizer(corpus: Path, tmp_path: Path) -> None:
+    """One token a word: fewer than a quarter of the bytes, for records and rows in both forms."""
+    words = Tokenizer(WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
+    words.pre_tokenizer = WhitespaceSplit()
+    words.enable_truncation(2)  # a limit of the model's, which is no limit of a count
+    words.save(str(tmp_path / "tokenizer.json"))
+    code, body = _run("tokens", corpus, "--count", "1", "--tokenizer", tmp_path / "tokenizer.json")
+    errors = next(value for name, value in body.items() if name.startswith("real tokens"))
+    assert code == 0, body["failures"]
+    assert [row["texts"].split(", ")[0] for row in errors] == ["records", "records", "rows", "rows"]
+    assert [row["count"] for row in errors[:2]] == [30, 30]
+    assert all(0.05 < row["p5"] <= row["median"] <= row["p95"] < 1 for row in errors)
+
+
+def test_the_error_of_an_estimate_is_real_tokens_over_estimated_ones() -> None:
+    """Three words in eight bytes are 3 / 2, one word in sixteen bytes 1 / 4, both 4 / 6."""
+    words = Tokenizer(WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
+    words.pre_tokenizer = WhitespaceSplit()
+    (error,) = estimator_errors(words, {"texts": ["a bc def", "x" * 16, "a bc def"]})
+    assert (error["count"], error["overall"]) == (2, 4 / 6)
+    assert (error["p5"], error["p95"]) == (1 / 4, 3 / 2)
+
+
+def test_a_file_that_is_no_tokenizer_is_named(corpus: Path) -> None:
+    """The error says what to give."""
+    result = CliRunner().invoke(benchmarks, ["tokens", str(corpus), "--tokenizer", str(corpus)])
+    assert result.exit_code == 1
+    assert "tokenizer.json" in result.output
+
+
+def test_the_loop_finds_at_least_28_tasks_for_a_tenth_of_20_records_in_full() -> None:
+    """The bar holds, and nothing but the loop clears it in tasks found."""
+    code, body = _run("savings")
+    loop, *others = next(rows for name, rows in body.items() if name.startswith("tokens"))
+    assert code == 0, body["failures"]
+    assert loop["found"] >= 28
+    assert loop["share"] <= 0.1
+    assert {row["share"] for row in others if row["strategy"] == "20 in full"} == {1}
+
+
+def test_a_loop_that_finds_less_or_takes_more_is_reported() -> None:
+    """Each half of the bar has a sentence."""
+    loop = {"strategy": "loop", "found": 27, "share": 0.11}
+    assert missed(loop) == [
+        "loop: 27 tasks found, at least 28",
+        "loop: costs 0.110 of 20 in full, at most 0.1",
+    ]
+    assert missed(loop | {"found": 28, "share": 0.1}) == []

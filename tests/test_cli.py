@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from benchmarks.sample import sample_worker
 from memsvc import cli, commands
 from memsvc.operations import OPERATIONS
 from memsvc.settings import SETTINGS, load_settings
-from tests.documents import sample_worker
 from tests.meaning import indexed
 
 

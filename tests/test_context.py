@@ -1,4 +1,4 @@
-"""Recent context: the last work sessions, the last observations by a query, the session start."""
+"""Recent context: the last work sessions, the last observations by a query."""
 
 from typing import Any
 
@@ -8,7 +8,6 @@ from samples import DAY, HOUR, NOW, numbered
 
 from memsvc.model import Observation, Summary
 from memsvc.store.sqlite import SqliteStore
-from memsvc.tokens import count_tokens
 
 
 def test_recent_shows_the_work_sessions_last_worked_on(ask: Any) -> None:
@@ -91,29 +90,6 @@ def test_a_query_puts_relevance_before_time_among_the_last(
 @pytest.mark.parametrize("query", ["!!!", "zzqqy", "-payment", "type:bugfix"])
 def test_any_query_is_an_answer(ask: Any, query: str) -> None:
     assert ask("/api/context/recent", query=query)["query"] == query
-
-
-def test_the_session_start_is_a_compact_index_with_its_economics(client: FlaskClient) -> None:
-    response = client.get("/api/context/inject?project=shop", headers={"Accept": "text/markdown"})
-    text = response.get_data(as_text=True)
-    assert response.mimetype == "text/markdown"
-    assert "Fixed the double charge at checkout" in text
-    assert "1200" in text
-    assert "SessionStoreV2" not in text
-    assert count_tokens(text) <= 2000
-
-
-def test_the_session_start_is_text_unless_json_is_asked_for(client: FlaskClient) -> None:
-    assert client.get("/api/context/inject").mimetype == "text/markdown"
-    assert client.get("/api/context/inject", headers={"Accept": "*/*"}).mimetype == "text/markdown"
-    assert client.get("/api/context/inject?render=json").is_json
-    assert client.get("/api/context/inject", headers={"Accept": "application/json"}).is_json
-
-
-def test_the_session_start_shows_the_newest_first(ask: Any) -> None:
-    page = ask("/api/context/inject", limit=4, render="json")
-    assert [row["ref"] for row in page["results"]] == ["S1", "1", "2", "3"]
-    assert page["economics"]["work_tokens"] == 1200
 
 
 def test_an_empty_store_has_no_recent_context(own_client: FlaskClient) -> None:

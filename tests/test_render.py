@@ -29,7 +29,6 @@ def _rows(text: str) -> list[str]:
         "/api/search/by-type?type=bugfix,decision",
         "/api/search/by-file?filePath=src",
         "/api/context/timeline?anchor=8",
-        "/api/context/inject",
     ],
 )
 def test_each_record_is_one_row(client: FlaskClient, ask: Any, path: str) -> None:
@@ -79,7 +78,6 @@ def test_no_text_of_a_record_breaks_its_row(own_client: FlaskClient, field: str,
     for path in (
         "/api/search?query=marmot",
         "/api/context/timeline?anchor=1",
-        "/api/context/inject",
     ):
         (row,) = _rows(_text(own_client, path))
         assert len(re.findall(r"(?<!\\)\|", row)) == 6

@@ -4,6 +4,7 @@ The model of these tests knows words alone; "billed" means "charged" to it, "cus
 """
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -26,13 +27,16 @@ from memsvc.bootstrap import build_semantic, build_store
 from memsvc.errors import SemanticUnavailable
 from memsvc.index.exact import ExactIndex
 from memsvc.model import Filter, Kind, Observation, Prompt, Record, Summary
+from memsvc.page import Page, fit
 from memsvc.ports import Embedder, SemanticSearch
+from memsvc.render import write_matches
 from memsvc.semantic import Parts, Semantic, best_of
 from memsvc.services import Services
 from memsvc.settings import load_settings
 from memsvc.store.sqlite import SqliteStore, open_store
 from memsvc.store.vectors import SqliteVectors
 from memsvc.switched_off import SwitchedOff
+from memsvc.tokens import count_tokens
 from memsvc.web import create_app
 
 ANY_PAGE = settings(deadline=None, max_examples=25, derandomize=True)
@@ -392,6 +396,54 @@ def test_the_nearest_of_all_kinds_come_up_to_the_limit(charged: FlaskClient) -> 
 def test_days_back_bound_the_nearest(charged: FlaskClient, days: int, refs: list[str]) -> None:
     page = get(charged, "/api/search/semantic", query="billed", days_back=days, limit=len(refs))
     assert sorted(refs_of(page)) == refs
+
+
+def text_of(client: FlaskClient, path: str, **given_: object) -> str:
+    response = client.get(path, query_string=given_, headers={"Accept": "text/markdown"})
+    assert response.status_code == 200
+    return response.get_data(as_text=True)
+
+
+def test_the_nearest_as_text_are_a_numbered_list_with_match_percent_and_day(
+    charged: FlaskClient, zone: Callable[[str], None]
+) -> None:
+    zone("UTC")
+    path, asked = "/api/search/semantic", {"query": "billed delta", "limit": 4}
+    page = get(charged, path, **asked)
+    header, *rows, closing = text_of(charged, path, **asked).splitlines()
+    assert header.startswith("4 of 4 · semantic · ")
+    assert closing == f"Read: memsvc read {','.join(refs_of(page)[:3])}"
+    assert rows[0] == "1. 100% 2026-04-22 P1 prompt charged delta (52 tokens)"
+    percents = [f"{row['similarity']:.0%}" for row in page["results"]]
+    assert [row.split()[:2] for row in rows] == [
+        [f"{number}.", percent] for number, percent in enumerate(percents, 1)
+    ]
+
+
+def test_the_nearest_in_full_are_whole_records_as_everywhere(charged: FlaskClient) -> None:
+    text = text_of(charged, "/api/search/semantic", query="billed alpha", format="full", limit=1)
+    assert "\n### #1 bugfix " in text
+    assert "\n- src/pay/a.py\n" in text
+    assert "\nsimilarity: " in text
+
+
+def test_no_title_breaks_its_row_of_the_list(own_store: SqliteStore) -> None:
+    title = "| billed \x1b\t\xa0 2. 99% x"
+    own_store.write(numbered([Observation(title=title, created_at_epoch=NOW)]))
+    text = text_of(client_over(own_store, indexed(own_store)), "/api/search/semantic", query="x")
+    (row,) = text.splitlines()[1:-1]
+    assert re.search(r" #1 discovery \| billed 2\. 99% x \(\d+ tokens\)$", row)
+
+
+@ANY_PAGE
+@given(budget=st.integers(100, 300), form=st.sampled_from(["index", "full"]))
+def test_the_list_keeps_to_a_budget_down_to_the_ref_alone(budget: int, form: str) -> None:
+    row = {"ref": "7", "kind": "observation", "created_at_epoch": NOW, "title": "字" * 200}
+    rows = tuple({**row, "similarity": 0.5, "read_tokens": 40, "id": id} for id in range(9))
+    page = Page(echo={"query": "billed"}, rows=rows, total=9, format=form, strategy="semantic")
+    text = fit(page, budget, write_matches)
+    assert count_tokens(text) <= budget
+    assert re.search(r"^(1\.|###) .*#7 ", text, re.M)
 
 
 def test_without_an_index_the_semantic_route_is_unavailable(store: SqliteStore) -> None:

@@ -16,9 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_import_git import Repository
 
+from benchmarks.sample import run_command, sample_worker
 from memsvc import __version__, cli, skill
+from memsvc.commands import BAD_USE
 from memsvc.operations import OPERATIONS, TEN
-from tests.documents import BASH, EXAMPLE, ROOT, documents, renewed, run_command, sample_worker
+from tests.documents import BASH, EXAMPLE, ROOT, documents, renewed
 from tests.meaning import indexed
 
 TREE = skill.tree()
@@ -27,7 +29,13 @@ PAGES = [path for path in DOCUMENTS if path.is_relative_to(TREE)]
 
 FENCE = re.compile(r"```(\w*)\n(.*?)```", re.S)
 COMMAND = re.compile(r"`((?:memsvc|curl) [^`]+)`|^    ((?:memsvc|curl) .*)$", re.M)
-RUN_ELSEWHERE = {"memsvc serve", "memsvc trial", "memsvc index", "memsvc index --rebuild"}
+RUN_ELSEWHERE = {
+    "memsvc serve",
+    "memsvc trial",
+    "memsvc index",
+    "memsvc index --rebuild",
+    "memsvc mcp",
+}
 """They do not end, or need the real model; other tests run them over stores of their own."""
 
 
@@ -382,7 +390,7 @@ def test_a_target_that_cannot_be_written_is_one_sentence(blocked: str, home: Pat
 
 
 def test_user_and_project_together_are_refused(home: Path) -> None:
-    assert run("skill", "install", "--user", "--project", ".").exit_code == cli.BAD_USE
+    assert run("skill", "install", "--user", "--project", ".").exit_code == BAD_USE
 
 
 # -- what carries the skill -----------------------------------------------------------------------

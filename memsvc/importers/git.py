@@ -66,15 +66,20 @@ def read_git(path: Path) -> Reading:
 
     Raises SourceUnreadable if there is no repository, no commit or no git.
     """
-    common = Path(_ask(path, "rev-parse", "--path-format=absolute", "--git-common-dir").strip())
+    project = project_of(path)
     total = _count_commits(path)
     counter = Counter()
-    items = _read_commits(path, _project(common), counter)
+    items = _read_commits(path, project, counter)
     return Reading(str(path), items, "commits", total, counter.position)
 
 
-def _project(common: Path) -> str:
-    """The repository's name, the same in each of its worktrees: that of the main one."""
+def project_of(path: Path) -> str:
+    """The name of the repository that a folder is in, the same in each of its worktrees.
+
+    Raises SourceUnreadable if it is in none, or there is no git.
+    """
+    told = _ask(path, "rev-parse", "--path-format=absolute", "--git-common-dir")
+    common = Path(told.strip())
     named = common.parent if common.name == ".git" else common
     return clean_text(os.fsencode(named.name).decode("utf-8", "replace")).removesuffix(".git")
 

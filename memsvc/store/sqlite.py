@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from memsvc.economics import Economics
 from memsvc.errors import StoreUnavailable
 from memsvc.model import (
     SHAPES,
@@ -220,6 +221,9 @@ class SqliteStore:
 
     def days(self, since: int) -> dict[str, int]:
         return self._remember(("days", since), lambda reader: counts.count_days(reader, since))
+
+    def economics(self) -> Economics:
+        return self._remember(("economics",), counts.economics)
 
     def count_work_sessions(self, projects: tuple[str, ...]) -> int:
         return work.count_work_sessions(self._read(), projects)

@@ -1,6 +1,6 @@
 """An agent that has nothing but the skill's pages: what it finds, and what it reads for that.
 
-    python -m tests.skill_agent        prints what each task of evals/tasks.json took
+    python -m benchmarks.skill_agent        prints what each task of evals/tasks.json took
 
 No model is asked. The agent goes down the decision table of SKILL.md, takes the command that the
 first fitting line shows, puts the question's words in place of the example's, and follows the loop:
@@ -11,13 +11,14 @@ import json
 import re
 import shlex
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from benchmarks.sample import NOW, run_command, sample_worker
 from memsvc.skill import tree
 from memsvc.tokens import count_tokens
-from tests.documents import NOW, run_command, sample_worker
 
 TASKS = tree() / "evals" / "tasks.json"
 MOST_ROWS = 5
@@ -149,8 +150,13 @@ class Attempt:
     pages: list[str] = field(default_factory=list)
     commands: list[str] = field(default_factory=list)
     tokens: int = 0
-    rank: int = 0
-    """The place of the first accepted record among the rows it looked at, 0 when there is none."""
+    seen: Sequence[str] = ()
+    """The refs that it looked at, in order."""
+
+    @property
+    def rank(self) -> int:
+        """The place of the first accepted record among those it looked at, 0 when there is none."""
+        return next((n for n, ref in enumerate(self.seen, 1) if ref in self.task["answer"]), 0)
 
 
 class Agent:
@@ -164,14 +170,13 @@ class Agent:
         attempt, rows = Attempt(task), []
         for line in self._plan(task["question"]):
             attempt.pages.append(line.page)
-            printed = self._run(attempt, fill(line, task, self.pages))
+            printed = self.run(attempt, fill(line, task, self.pages))
             rows = listed(printed)[:MOST_ROWS]
             if line.page == "help" or fits(line, task["question"], rows):
                 break
         if rows and NEEDS_RECORD.search(task["question"]):
-            self._run(attempt, self.pages.reading + rows[0][0].removeprefix("#"))
-        refs = [ref for ref, _ in rows] or list(re.findall(r"^- ([\w-]+) ", printed, re.M))
-        attempt.rank = next((n for n, ref in enumerate(refs, 1) if ref in task["answer"]), 0)
+            self.read(attempt, rows[0][0])
+        attempt.seen = [ref for ref, _ in rows] or re.findall(r"^- ([\w-]+) ", printed, re.M)
         return attempt
 
     def _plan(self, question: str) -> list[Line]:
@@ -180,17 +185,16 @@ class Agent:
         first = self.pages.line_for(question)
         return [first, second] if first.page != second.page else [first]
 
-    def _run(self, attempt: Attempt, command: str) -> str:
+    def read(self, attempt: Attempt, ref: str) -> None:
+        """Read one record in full."""
+        self.run(attempt, self.pages.reading + ref.removeprefix("#"))
+
+    def run(self, attempt: Attempt, command: str) -> str:
+        """What a command prints; its tokens count."""
         printed = run_command(command, self.address)
         attempt.commands.append(command)
         attempt.tokens += count_tokens(printed)
         return printed
-
-    def full_list(self, task: dict[str, Any]) -> int:
-        """What 20 full records on the same words cost: what the skill says never to do."""
-        words = shlex.join(words_of(task["question"]) or ["memory"])
-        command = f"memsvc search {words} --limit 20 --format full"
-        return count_tokens(run_command(command, self.address))
 
 
 def fill(line: Line, task: dict[str, Any], pages: Pages) -> str:
@@ -285,8 +289,6 @@ class Report:
     """How the tasks went."""
 
     attempts: list[Attempt]
-    full: list[int]
-    """What 20 full records would have cost, task by task."""
 
     @property
     def found(self) -> int:
@@ -300,23 +302,24 @@ class Report:
     def median(self) -> float:
         return statistics.median(attempt.tokens for attempt in self.attempts)
 
-    @property
-    def median_full(self) -> float:
-        return statistics.median(self.full)
-
     def __str__(self) -> str:
         return (
             f"{self.found} of {len(self.attempts)} found, {self.first} in the first row; "
-            f"median {self.median:.0f} tokens read, 20 full records {self.median_full:.0f}"
+            f"median {self.median:.0f} tokens read"
         )
+
+
+def read_tasks() -> list[dict[str, Any]]:
+    """The tasks of the skill's evals."""
+    tasks: list[dict[str, Any]] = json.loads(TASKS.read_text("utf-8"))
+    return tasks
 
 
 def run_tasks() -> Report:
     """All tasks, one after the other, over the sample store."""
-    tasks = json.loads(TASKS.read_text("utf-8"))
     with sample_worker() as address:
         agent = Agent(address)
-        return Report([agent.solve(t) for t in tasks], [agent.full_list(t) for t in tasks])
+        return Report([agent.solve(task) for task in read_tasks()])
 
 
 def main() -> None:

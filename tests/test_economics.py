@@ -1,0 +1,141 @@
+"""What memory costs and saves: one discovery counts once, whoever tells it."""
+
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from samples import DAY, NOW, numbered
+from strategies import records
+
+from memsvc.economics import TOGETHER, Cost, Economics, weigh_up
+from memsvc.model import Filter, Kind, Observation, Prompt, Record, Summary
+from memsvc.rows import read_tokens
+from memsvc.store.sqlite import SqliteStore, open_store
+
+
+def learned(client: FlaskClient, *observations: dict[str, Any]) -> int:
+    """What learning costs, by the worker's own counts, once these are stored."""
+    stored = [
+        {"title": f"note {number}", "project": "shop", "created_at_epoch": NOW, **each}
+        for number, each in enumerate(observations)
+    ]
+    assert client.post("/api/observations", json=stored).get_json()["stored"] == len(stored)
+    cost = client.get("/api/stats").get_json()["economics"]["discovery_tokens"]
+    page = client.get("/api/context/inject?render=json").get_json()
+    assert page["economics"]["discovery_tokens"] == cost
+    return int(cost)
+
+
+SAME = {"session_id": "work-1", "prompt_number": 1, "discovery_tokens": 900}
+
+
+def test_records_of_one_discovery_count_its_cost_once(own_client: FlaskClient) -> None:
+    assert learned(own_client, SAME, SAME, {**SAME, "created_at_epoch": NOW + TOGETHER}) == 900
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"discovery_tokens": 901},
+        {"prompt_number": 2},
+        {"session_id": "work-2"},
+        {"project": "api"},
+        {"created_at_epoch": NOW + TOGETHER + 1},
+    ],
+    ids=str,
+)
+def test_what_was_learned_apart_counts_apart(
+    own_client: FlaskClient, other: dict[str, Any]
+) -> None:
+    cost = learned(own_client, SAME, {**SAME, **other})
+    assert cost == 900 + other.get("discovery_tokens", 900)
+
+
+def test_the_saving_is_told_of_records_whose_cost_is_known(own_client: FlaskClient) -> None:
+    own_client.post("/api/observations", json={"title": "unknown " * 400})
+    own_client.post("/api/observations", json={"title": "known", "discovery_tokens": 1000})
+    told = own_client.get("/api/stats").get_json()["economics"]
+    known = own_client.get("/api/search?query=known").get_json()["results"][0]["read_tokens"]
+    assert told["discovery_tokens"] == 1000
+    assert told["saved_tokens"] == 1000 - known
+    assert told["saved_percent"] == round((1000 - known) / 10)
+    assert told["read_tokens"] > 800
+
+
+def test_reading_more_than_learning_cost_saves_nothing(own_client: FlaskClient) -> None:
+    own_client.post("/api/observations", json={"title": "long " * 90, "discovery_tokens": 5})
+    told = own_client.get("/api/stats").get_json()["economics"]
+    assert (told["saved_tokens"], told["saved_percent"]) == (0, 0)
+
+
+def test_an_empty_store_costs_and_saves_nothing(own_client: FlaskClient) -> None:
+    told = own_client.get("/api/stats").get_json()["economics"]
+    assert set(told.values()) == {0}
+
+
+def test_what_is_forgotten_costs_nothing_any_more(own_client: FlaskClient) -> None:
+    before = own_client.get("/api/stats").get_json()["economics"]
+    own_client.post("/api/observations", json={"title": "secret", "discovery_tokens": 700})
+    assert own_client.get("/api/stats").get_json()["economics"] != before
+    own_client.delete("/api/observation/1")
+    assert own_client.get("/api/stats").get_json()["economics"] == before
+
+
+@settings(deadline=None, max_examples=60, derandomize=True)
+@given(written=st.lists(records, max_size=12))
+def test_the_store_counts_what_reading_costs_as_every_answer_does(
+    tmp_path_factory: pytest.TempPathFactory, written: list[Record]
+) -> None:
+    store = open_store(tmp_path_factory.mktemp("costs") / "memsvc.db")
+    try:
+        store.write(written)
+        hits = store.page(list(Kind), Filter(), newest_first=True, limit=100, offset=0)
+        found = store.records(hit.ref for hit in hits)
+        assert store.economics().read == sum(read_tokens(r, ref) for ref, r in found.items())
+    finally:
+        store.close()
+
+
+def test_control_characters_and_empty_numbers_cost_the_same_in_the_store(
+    own_store: SqliteStore,
+) -> None:
+    text = "".join(map(chr, range(1, 160))) + '\\ "quoted" \u2028 登录 🚀'
+    shape = {"project": text, "session_id": "s", "created_at_epoch": NOW - DAY}
+    made = [
+        Observation(title=text, facts=(text, ""), concepts=("a",), **shape),
+        Observation(title="numbered", prompt_number=3, discovery_tokens=12345, **shape),
+        Summary(request=text, files_edited=(text,), **shape),
+        Prompt(prompt_text=text, prompt_number=0, **shape),
+    ]
+    receipts = own_store.write(numbered(made))
+    found = own_store.records(receipt.ref for receipt in receipts if receipt.ref)
+    assert own_store.economics().read == sum(read_tokens(r, ref) for ref, r in found.items())
+
+
+COSTS = st.builds(
+    Cost,
+    st.sampled_from(["api", "shop"]),
+    st.sampled_from(["work-1", "work-2"]),
+    st.integers(-1, 2),
+    st.sampled_from([0, 0, 5, 700]),
+    st.integers(0, 6).map(lambda number: number * TOGETHER // 2),
+    st.integers(1, 400),
+)
+
+
+@given(costs=st.lists(COSTS, max_size=30))
+def test_the_cost_of_learning_lies_between_each_amount_once_and_all_of_them(
+    costs: list[Cost],
+) -> None:
+    found = weigh_up(sorted(costs))
+    assert found.read == sum(cost.read_tokens for cost in costs)
+    assert found.learned <= sum(cost.discovery_tokens for cost in costs)
+    assert found.learned >= sum({cost.discovery_tokens for cost in costs})
+    assert 0 <= found.saved <= found.learned
+    assert 0 <= found.percent <= 100
+
+
+def test_nothing_has_no_economics() -> None:
+    assert weigh_up([]) == Economics()
