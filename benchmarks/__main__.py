@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: quality, ablation, speed, hostile queries, tokens, durability."""
+"""`python -m benchmarks`: quality, ablation, speed, hostile queries, tokens, savings, and more."""
 
 import signal
 import sys
@@ -10,6 +10,8 @@ from benchmarks import ablation as leaving_out
 from benchmarks import durability as surviving
 from benchmarks import hostile as hostile_queries
 from benchmarks import quality as evaluation
+from benchmarks import savings as saving
+from benchmarks import session_start as starting
 from benchmarks import speed as timing
 from benchmarks import tokens as budgets
 from memsvc.settings import INDEXES
@@ -129,10 +131,29 @@ def hostile(corpus: Path, count: int, words: int, seed: int, as_json: bool) -> N
 @benchmarks.command(short_help="What do rows cost, and are budgets kept?")
 @click.argument("corpus", type=FILE)
 @click.option("--count", default=1000, show_default=True, help="Random queries for budgets.")
+@click.option("--tokenizer", type=FILE, help="A tokenizer.json to hold the estimator against.")
 @as_json
-def tokens(corpus: Path, count: int, as_json: bool) -> None:
+def tokens(corpus: Path, count: int, tokenizer: Path | None, as_json: bool) -> None:
     """What do rows cost, and is max_tokens ever exceeded? CORPUS is JSON Lines, plain or .gz."""
-    sys.exit(budgets.measure_tokens(corpus, count=count, as_json=as_json))
+    sys.exit(budgets.measure_tokens(corpus, count=count, tokenizer=tokenizer, as_json=as_json))
+
+
+@benchmarks.command(short_help="What do rows save against records in full?")
+@as_json
+def savings(as_json: bool) -> None:
+    """What do rows save against records in full? Over the bundled sample and the skill's tasks."""
+    sys.exit(saving.measure_savings(as_json=as_json))
+
+
+@benchmarks.command("session-start", short_help="What does a session wait for?")
+@click.argument("corpus", type=FILE)
+@as_json
+def session_start(corpus: Path, as_json: bool) -> None:
+    """How soon are start page, hook and MCP server there? CORPUS is JSON Lines, plain or .gz.
+
+    The hook is run with a worker up, down, hanging, over a locked store and over 10 MB of memories.
+    """
+    sys.exit(starting.measure_start(corpus, as_json=as_json))
 
 
 @benchmarks.command(short_help="Is nothing lost when it is killed or damaged?")

@@ -89,6 +89,14 @@ def stop() -> None:
     click.echo(stop_worker(load_settings()))
 
 
+@memsvc.command()
+def mcp() -> None:
+    """Answer an MCP client over standard input and output; the worker does the work."""
+    from memsvc.mcp_server import run_server  # for this command only: its package takes time
+
+    run_server(load_settings())
+
+
 def _serve(settings: Settings, ready: Callable[[str], None]) -> None:
     from memsvc.bootstrap import build_semantic, build_store  # for the worker only: they take time
     from memsvc.dates import now_ms

@@ -1,0 +1,316 @@
+"""`memsvc mcp`: an MCP client over standard input and output, as clients really start it."""
+
+import contextlib
+import http.server
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client, StdioServerParameters
+
+from memsvc import __version__, cli, commands, mcp_server
+from memsvc.settings import load_settings
+from memsvc.tokens import count_tokens
+from memsvc.tools import GUIDE, GUIDE_ALIAS, TOOLS, WORKFLOW
+from tests.documents import ROOT, sample_worker
+from tests.meaning import indexed
+
+PATIENCE = 60
+"""Seconds after which a test takes a session for hung."""
+
+COMMAND = [sys.executable, "-m", "memsvc", "mcp"]
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[str]:
+    """The port of a worker over the bundled sample, by full text alone."""
+    with sample_worker() as address:
+        yield address.rsplit(":", 1)[1]
+
+
+@pytest.fixture
+def silent_port() -> Iterator[str]:
+    """A port where something listens and never answers."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(8)
+        yield str(listener.getsockname()[1])
+
+
+@pytest.fixture
+def foreign_port() -> Iterator[str]:
+    """A port where something else than memsvc answers."""
+    server = http.server.HTTPServer(("127.0.0.1", 0), Stranger)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    yield str(server.server_port)
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+class Stranger(http.server.BaseHTTPRequestHandler):
+    """A server that knows nothing of memory."""
+
+    def do_GET(self) -> None:
+        self.send_response(404)
+        self.end_headers()
+        self.wfile.write(b"<p>no such page</p>")
+
+    def log_message(self, *args: object) -> None:
+        """Nothing: tests read no log."""
+
+
+def session(use: Callable[[Client], Awaitable[Any]], **environment: str) -> Any:
+    """What `use` gets from a session of the official client with a server of its own."""
+
+    async def run() -> Any:
+        server = StdioServerParameters(
+            command=COMMAND[0], args=COMMAND[1:], env={**os.environ, **environment}
+        )
+        with anyio.fail_after(PATIENCE):
+            async with Client(server) as client:
+                return await use(client)
+
+    return anyio.run(run)
+
+
+def answers(*calls: tuple[str, dict[str, Any]], **environment: str) -> list[tuple[bool, str]]:
+    """What these calls of tools give in one session: whether it is an error, and the text."""
+
+    async def use(client: Client) -> list[tuple[bool, str]]:
+        return [told(await client.call_tool(name, given)) for name, given in calls]
+
+    return list(session(use, **environment))
+
+
+def told(result: Any) -> tuple[bool, str]:
+    (block,) = result.content
+    return bool(result.is_error), block.text
+
+
+# -- the official client --------------------------------------------------------------------------
+
+
+def test_the_client_learns_who_answers_what_tools_there_are_and_how_to_use_them(port: str) -> None:
+    async def use(client: Client) -> Any:
+        return client.server_info, client.instructions, (await client.list_tools()).tools
+
+    info, instructions, tools = session(use, MEMSVC_PORT=port)
+    assert (info.name, info.version) == ("memsvc", __version__)
+    assert [tool.name for tool in tools] == [GUIDE, *TOOLS]
+    assert GUIDE_ALIAS in instructions
+
+
+def test_the_three_layers_lead_from_a_question_to_whole_records(port: str) -> None:
+    async def use(client: Client) -> tuple[str, str, str]:
+        _, index = told(await client.call_tool("search", {"query": "double charge", "limit": 3}))
+        refs = re.findall(r"^\| #(\d+) \|", index, re.M)
+        given = {"anchor": refs[0], "depth_before": 1, "depth_after": 1}
+        _, around = told(await client.call_tool("timeline", given))
+        _, whole = told(await client.call_tool("get_observations", {"ids": refs[:2]}))
+        return index, around, whole
+
+    index, around, whole = session(use, MEMSVC_PORT=port)
+    assert index.startswith("3 of ")
+    assert around.count("<- anchor") == 1
+    assert around.count("\n| ") == 3
+    assert whole.count("\n### #") == 2
+    assert "narrative: " in whole
+
+
+def test_memories_near_in_meaning_are_listed_with_match_percent_and_date() -> None:
+    with sample_worker(indexed) as address:
+        asked = ("search_memories", {"query": "customers billed twice", "limit": 3})
+        ((failed, text),) = answers(asked, MEMSVC_PORT=address.rsplit(":", 1)[1])
+    assert not failed
+    rows = re.findall(r"^(\d)\. \d+% \d{4}-\d\d-\d\d \S+ \S+ .+ \(\d+ tokens\)$", text, re.M)
+    assert rows == ["1", "2", "3"]
+
+
+def test_memories_near_in_meaning_need_an_index_and_say_so(port: str) -> None:
+    ((failed, text),) = answers(("search_memories", {"query": "x"}), MEMSVC_PORT=port)
+    assert failed
+    assert text.startswith("This worker has no semantic index.\nhelp: http://127.0.0.1:")
+
+
+def test_the_guide_answers_under_both_its_names_without_a_worker() -> None:
+    given = answers((GUIDE, {}), (GUIDE_ALIAS, {}), MEMSVC_PORT="1")
+    assert given == [(False, WORKFLOW)] * 2
+
+
+def test_an_error_is_the_sentence_of_the_worker_and_the_address_of_help(port: str) -> None:
+    calls = [("search", {"query": "x", "limit": 500}), ("timeline", {"anchor": "9999"})]
+    (limit, missing) = answers(*calls, MEMSVC_PORT=port)
+    base = f"http://127.0.0.1:{port}/api/search/help?operation="
+    assert limit == (True, f"limit given '500'; allowed: 1 to 100\nhelp: {base}search")
+    assert missing[0]
+    assert missing[1].startswith("There is no observation 9999")
+
+
+def test_what_tools_do_not_offer_is_refused_with_what_they_do(port: str) -> None:
+    calls = [("search", {"query": "x", "format": "full"}), ("read_all", {})]
+    ((full_failed, full), (unknown_failed, unknown)) = answers(*calls, MEMSVC_PORT=port)
+    assert full_failed
+    assert unknown_failed
+    assert "get_observations" in full
+    assert all(name in unknown for name in TOOLS)
+
+
+# -- no worker ------------------------------------------------------------------------------------
+
+
+def test_without_a_worker_the_answer_names_the_command_that_starts_one() -> None:
+    ((failed, text),) = answers(("search", {"query": "x"}), MEMSVC_PORT="1")
+    assert failed
+    assert re.fullmatch(r"No worker answers at http://127.0.0.1:1 \(\w+\)\. .*memsvc start", text)
+
+
+def test_a_worker_that_never_answers_is_told_of_and_holds_nobody_up(silent_port: str) -> None:
+    calls = [("search", {"query": "x"}), (GUIDE, {})]
+    ((failed, text), guide) = answers(*calls, MEMSVC_PORT=silent_port)
+    assert failed
+    assert "does not answer" in text
+    assert "memsvc start" in text
+    assert guide == (False, WORKFLOW)
+
+
+def test_a_worker_that_comes_later_is_found_by_the_same_session(
+    tmp_path: Path, port: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MEMSVC_PORT", raising=False)
+    asked = ("search", {"query": "double charge"})
+
+    async def use(client: Client) -> list[bool]:
+        failed = []
+        for where in (1, int(port)):
+            worker = {"pid": 1, "host": "127.0.0.1", "port": where}
+            (tmp_path / "worker.json").write_text(json.dumps(worker))
+            failed.append(told(await client.call_tool(*asked))[0])
+        return failed
+
+    assert session(use, MEMSVC_HOME=str(tmp_path)) == [True, False]
+
+
+def test_what_a_stranger_at_the_port_refuses_is_an_error_as_it_came(foreign_port: str) -> None:
+    given = answers(("search", {"query": "x"}), MEMSVC_PORT=foreign_port)
+    assert given == [(True, "<p>no such page</p>")]
+
+
+def test_a_bug_is_an_answer_and_the_session_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*asked: object, **options: object) -> None:
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setattr("memsvc.mcp_server.ask_worker", broken)
+
+    async def use() -> list[tuple[bool, str]]:
+        async with Client(mcp_server.build_server(load_settings({}))) as client:
+            calls = [("search", {"query": "x"}), (GUIDE, {})]
+            return [told(await client.call_tool(name, given)) for name, given in calls]
+
+    failed, guide = anyio.run(use)
+    assert failed == (True, "Something went wrong: ZeroDivisionError: by zero")
+    assert guide == (False, WORKFLOW)
+
+
+# -- no library: lines of JSON --------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def raw_session(port: str) -> Iterator[Callable[..., Any]]:
+    """Ask a server by lines of JSON alone."""
+    server = subprocess.Popen(
+        COMMAND,
+        env={**os.environ, "MEMSVC_PORT": port},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert server.stdin
+    assert server.stdout
+
+    def ask(line: dict[str, Any] | str) -> Any:
+        print(line if isinstance(line, str) else json.dumps(line), file=server.stdin, flush=True)
+        return json.loads(server.stdout.readline()) if "id" in line else None
+
+    try:
+        yield ask
+    finally:
+        rest, _ = server.communicate(timeout=PATIENCE)
+        assert (rest, server.returncode) == ("", 0)
+
+
+def request(number: int, method: str, **given: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": number, "method": method, "params": given}
+
+
+def shake_hands(ask: Callable[..., Any]) -> Any:
+    """Begin a session as clients of the protocol of June 2025 do."""
+    client = {"name": "script", "version": "1"}
+    given = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
+    begun = ask(request(1, "initialize", **given))
+    ask({"jsonrpc": "2.0", "method": "notifications/initialized"})
+    return begun["result"]
+
+
+def test_a_script_without_any_library_gets_the_tools_and_their_answers(port: str) -> None:
+    with raw_session(port) as ask:
+        begun = shake_hands(ask)
+        listed = ask(request(2, "tools/list"))["result"]["tools"]
+        call = {"name": "get_observations", "arguments": {"ids": [87]}}
+        answered = ask(request(3, "tools/call", **call))
+    assert begun["protocolVersion"] == "2025-06-18"
+    assert begun["serverInfo"]["name"] == "memsvc"
+    assert [tool["name"] for tool in listed] == [GUIDE, *TOOLS]
+    assert count_tokens(json.dumps(listed, separators=(",", ":"))) <= 1200
+    assert (answered["id"], answered["result"]["isError"]) == (3, False)
+    assert "\n### #87 bugfix" in answered["result"]["content"][0]["text"]
+
+
+def test_lines_that_are_no_protocol_do_not_end_the_session(port: str) -> None:
+    with raw_session(port) as ask:
+        shake_hands(ask)
+        ask("not json")
+        ask("[]")
+        assert "error" in ask(request(2, "tools/call", name=5))
+        assert "error" in ask(request(3, "no/such/method"))
+        arguments = {"query": "𝄞 \x00 " + "long " * 100_000}
+        answered = ask(request(4, "tools/call", name="search", arguments=arguments))
+        assert "result" in answered
+        assert ask(request(5, "ping"))["result"] == {}
+
+
+# -- how it is started ----------------------------------------------------------------------------
+
+
+def test_without_its_package_the_command_names_what_to_install() -> None:
+    code = "import sys; sys.modules['mcp'] = None; from memsvc.cli import main; main()"
+    ran = subprocess.run([sys.executable, "-c", code, "mcp"], capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout) == (commands.FAILED, "")
+    assert re.fullmatch(r"memsvc: .*pip install 'memsvc\[mcp\]'\n", ran.stderr)
+
+
+@pytest.mark.parametrize("module", ["memsvc.cli", "memsvc.tools"])
+def test_nothing_else_loads_its_package(module: str) -> None:
+    code = f"import sys, {module}; print(*sorted(sys.modules))"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert {"mcp", "anyio", "pydantic"} & set(ran.stdout.split()) == set()
+
+
+def test_the_plugin_and_every_client_of_the_readme_start_the_command_that_there_is() -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    files = re.findall(r"```json\n(\{\"(?:mcpS|s)ervers\".*?)```", readme, re.S)
+    for text in ((ROOT / ".mcp.json").read_text("utf-8"), *files):
+        ((servers),) = json.loads(text).values()
+        assert servers["memsvc"]["command"] == "memsvc"
+        assert servers["memsvc"]["args"][0] in cli.memsvc.commands
+    assert len(files) == 2
