@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -139,3 +140,20 @@ def live(tmp_path: Path) -> Iterator[Worker]:
     worker = Worker(tmp_path, line.split()[-1] if line else "", process)
     yield worker
     worker.stop(signal.SIGKILL)
+
+
+@pytest.fixture
+def free_port() -> str:
+    """A port on which nothing listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return str(probe.getsockname()[1])
+
+
+@pytest.fixture
+def silent_port() -> Iterator[str]:
+    """A port where something listens and never answers."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(8)
+        yield str(listener.getsockname()[1])

@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -81,20 +81,8 @@ def test_a_worktree_shows_the_memories_of_its_repository(
     assert "# Memory of shop" in ran.stdout
 
 
-def test_without_a_worker_it_says_nothing_and_succeeds(start: Start) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
-    assert says_nothing(start(port))
-
-
-@pytest.fixture
-def silent_port() -> Iterator[str]:
-    """A port where something listens and never answers."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen(8)
-        yield str(listener.getsockname()[1])
+def test_without_a_worker_it_says_nothing_and_succeeds(start: Start, free_port: str) -> None:
+    assert says_nothing(start(free_port))
 
 
 def test_a_worker_that_never_answers_does_not_hold_the_session_up(

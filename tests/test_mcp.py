@@ -5,7 +5,6 @@ import http.server
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import threading
@@ -35,15 +34,6 @@ def port() -> Iterator[str]:
     """The port of a worker over the bundled sample, by full text alone."""
     with sample_worker() as address:
         yield address.rsplit(":", 1)[1]
-
-
-@pytest.fixture
-def silent_port() -> Iterator[str]:
-    """A port where something listens and never answers."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen(8)
-        yield str(listener.getsockname()[1])
 
 
 @pytest.fixture

@@ -3,11 +3,9 @@
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -31,23 +29,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("MEMSVC_SEMANTIC", "off")
     monkeypatch.delenv("MEMSVC_PORT", raising=False)
     return tmp_path
-
-
-@pytest.fixture
-def free_port() -> str:
-    """A port on which nothing listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return str(probe.getsockname()[1])
-
-
-@pytest.fixture
-def silent_port() -> Iterator[str]:
-    """A port where something listens and never answers."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen(8)
-        yield str(listener.getsockname()[1])
 
 
 COMMANDS = [
