@@ -79,6 +79,16 @@ def _write(kind: Kind | None) -> Callable[[Services, dict[str, Any]], Answer]:
     return lambda services, given: writing.write_body(services, given["body"], kind)
 
 
+def _batch() -> parameters.Fields:
+    refs = "refs: 123, #123, S12, P9"
+    return {
+        "ids": parameters.text_list(refs, most=reading.MOST_IDS, required=True),
+        "orderBy": parameters.choice("order; none: as asked", None, "date_desc", "date_asc"),
+        **parameters.project(),
+        **parameters.budget(),
+    }
+
+
 def _search_all(services: Services, given: dict[str, Any]) -> Answer:
     require_question(given)
     kinds = [Kind(kind) for kind in given["kinds"]]
@@ -327,14 +337,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Read records in full, in the order asked for.",
         "to read the few records that an index or timeline pointed to",
         reading.read_batch,
-        {
-            "ids": parameters.text_list(
-                "refs: 123, #123, S12, P9", most=reading.MOST_IDS, required=True
-            ),
-            "orderBy": parameters.choice("order; none: as asked", None, "date_desc", "date_asc"),
-            **parameters.project(),
-            **parameters.budget(),
-        },
+        _batch(),
         {"ids": "12,S3"},
         cost="the read_tokens of each record",
         argument="ids",
@@ -347,14 +350,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Read records in full, asked for in a JSON body.",
         "the same, for clients that would rather send a body",
         reading.read_batch,
-        {
-            "ids": parameters.text_list(
-                "refs: 123, #123, S12, P9", most=reading.MOST_IDS, required=True
-            ),
-            "orderBy": parameters.choice("order; none: as asked", None, "date_desc", "date_asc"),
-            **parameters.project(),
-            **parameters.budget(),
-        },
+        _batch(),
         cost="the read_tokens of each record",
         method="POST",
         errors=WRITING,
