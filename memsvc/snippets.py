@@ -49,14 +49,36 @@ def _stem(word: str) -> str:
 
 def marks_in(text: str, stems: tuple[str, ...]) -> list[Mark]:
     """The words of a text that begin with one of these stems, also inside identifiers."""
-    low = text.lower()
-    if not any(stem in low for stem in stems):  # far quicker than going through the words
-        return []
     return [
         Mark(word.start() + start, word.start() + end, stem)
-        for word in _WORD.finditer(text)
+        for word in _words_with(text, stems)
         for start, end, stem in _marks_of(word[0], stems)
     ]
+
+
+def _words_with(text: str, stems: tuple[str, ...]) -> Iterator[re.Match[str]]:
+    """The words of a text that hold one of these stems anywhere, and perhaps some more."""
+    low = text.lower()
+    if len(low) != len(text):  # a letter became two: places in one are none in the other
+        yield from _WORD.finditer(text)
+        return
+    end = 0
+    for found in _any_of(stems).finditer(low):  # far quicker than going through all words
+        if found.start() >= end and (word := _word_around(text, found.start(), end)):
+            end = word.end()
+            yield word
+
+
+@lru_cache(maxsize=64)
+def _any_of(stems: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(map(re.escape, stems)))
+
+
+def _word_around(text: str, place: int, begin: int) -> re.Match[str] | None:
+    """The word that stands at a place, from `begin` on at the earliest."""
+    while place > begin and text[place - 1].isalnum():
+        place -= 1
+    return _WORD.match(text, place)
 
 
 @lru_cache(maxsize=16_384)  # texts repeat their words, and so do the rows of one answer
