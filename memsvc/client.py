@@ -12,7 +12,7 @@ from memsvc.settings import Settings, address
 PROBE = (0.5, 1.25)
 """Seconds to wait for the worker to be there, and for a sign of life. Together below 2."""
 
-ANSWER = (0.5, 60.0)
+ANSWER = (0.5, 30.0)
 """Seconds to wait once it lives: a search over a large store may take its time."""
 
 ALIVE = "/api/health"

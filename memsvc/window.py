@@ -9,7 +9,6 @@ least promoted one scores (1 - b) * t * best + b, the best older one at most (1 
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Final
 
 from memsvc.model import Hit
@@ -39,9 +38,7 @@ def weigh(hits: Iterable[Hit], since: int) -> list[Hit]:
 
 def _weighed(hit: Hit, since: int, *, promoted: bool) -> Hit:
     older = hit.created_at_epoch < since
-    return replace(
-        hit,
-        relevance=(1 - BONUS) * hit.relevance,
-        recency=BONUS if promoted and not older else 0.0,
-        older=older,
-    )
+    recency = BONUS if promoted and not older else 0.0
+    # written out: `replace` takes five times as long, and this is done for every candidate
+    relevance = (1 - BONUS) * hit.relevance
+    return Hit(hit.ref, hit.created_at_epoch, relevance, recency, older, hit.meaning)

@@ -224,7 +224,10 @@ def by_time(
 
 def count(search: Search) -> int:
     """Give the exact number of matches."""
-    source, parameters = _source(search, [list(_worth(search))])
+    words = list(_worth(search))
+    if not search.scope.condition and [search.match(words)] == [f"({word})" for word in words]:
+        return search.count_of(words[0])  # a single word and nothing else: known already
+    source, parameters = _source(search, [words])
     (number,) = search.connection.execute(f"SELECT count(*) {source}", parameters).fetchone()
     return int(number)
 
