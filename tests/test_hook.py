@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 from conftest import Worker, start_worker
-from documents import ROOT
 from samples import NOW, numbered
 
 from memsvc.hook import page_in_time
 from memsvc.model import Observation, Summary
 from memsvc.store.sqlite import open_store
+from tests.documents import ROOT
 
 PLENTY = 30.0
 """Seconds that no test comes near to: what ends sooner ends for a reason of its own."""

@@ -252,18 +252,29 @@ def shake_hands(ask: Callable[..., Any]) -> Any:
     return begun["result"]
 
 
-def test_a_script_without_any_library_gets_the_tools_and_their_answers(port: str) -> None:
+def call_raw(ask: Callable[..., Any], number: int, name: str, **arguments: Any) -> str:
+    """The text that a tool answers."""
+    answered = ask(request(number, "tools/call", name=name, arguments=arguments))
+    assert (answered["id"], answered["result"]["isError"]) == (number, False)
+    (block,) = answered["result"]["content"]
+    return str(block["text"])
+
+
+def test_a_script_without_any_library_gets_the_tools_and_goes_through_the_layers(port: str) -> None:
     with raw_session(port) as ask:
         begun = shake_hands(ask)
         listed = ask(request(2, "tools/list"))["result"]["tools"]
-        call = {"name": "get_observations", "arguments": {"ids": [87]}}
-        answered = ask(request(3, "tools/call", **call))
+        index = call_raw(ask, 3, "search", query="double charge", limit=3)
+        (anchor, *_) = re.findall(r"^\| #(\d+) \|", index, re.M)
+        around = call_raw(ask, 4, "timeline", anchor=anchor, depth_before=1, depth_after=1)
+        whole = call_raw(ask, 5, "get_observations", ids=[int(anchor)])
     assert begun["protocolVersion"] == "2025-06-18"
     assert begun["serverInfo"]["name"] == "memsvc"
     assert [tool["name"] for tool in listed] == [GUIDE, *TOOLS]
     assert count_tokens(json.dumps(listed, separators=(",", ":"))) <= 1200
-    assert (answered["id"], answered["result"]["isError"]) == (3, False)
-    assert "\n### #87 bugfix" in answered["result"]["content"][0]["text"]
+    assert f"| #{anchor} <- anchor |" in around
+    assert f"\n### #{anchor} " in whole
+    assert "\nnarrative: " in whole
 
 
 def test_lines_that_are_no_protocol_do_not_end_the_session(port: str) -> None:
