@@ -127,3 +127,14 @@ def test_a_query_of_no_words_finds_nothing_and_says_why(ask: Any) -> None:
 
 def test_a_query_that_finds_nothing_offers_near_words(ask: Any) -> None:
     assert "checkout" in ask("/api/search/observations", query="chekcout")["did_you_mean"]
+
+
+def test_a_misspelt_ending_is_mended_although_its_stem_is_another(
+    own_client: FlaskClient,
+) -> None:
+    own_client.post("/api/observations", json={"title": "An idempotency key for payments"})
+    for typed in ("idempotncy", "idempotancy", "idempotency2"):
+        page = own_client.get(f"/api/search/observations?query={typed}").get_json()
+        assert page["total"] or page["did_you_mean"] == ["idempotency"]
+    page = own_client.get(f"/api/search/observations?query={'idempot' * 5000}").get_json()
+    assert page["did_you_mean"] == []

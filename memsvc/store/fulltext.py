@@ -74,6 +74,9 @@ MOST_SUGGESTED: Final = 3
 SHORTEST_CORRECTED: Final = 2
 """Letters of a word that suggestions are looked for: every short word is near a single one."""
 
+LONGEST_CORRECTED: Final = 30
+"""Letters of a stem that a misspelt word may begin with."""
+
 _GAPS = re.compile(r"[\W_]+")
 _ASCII_GAPS = {code: " " for code in range(128) if not chr(code).isalnum()}
 
@@ -296,7 +299,20 @@ def _nearest(search: Search, word: str) -> list[str]:
         if (distance := OSA.distance(stem, term, score_cutoff=most)) <= most
     )
     nearest = [term for distance, _, term in ranked if distance == ranked[0][0]]
-    return [_surface(search, term, word) for term in nearest[:MOST_SUGGESTED]]
+    written = [_surface(search, term, word) for term in nearest[:MOST_SUGGESTED]]
+    return written or _same_start(search, word)
+
+
+def _same_start(search: Search, word: str) -> list[str]:
+    """Give the word whose stem `word` begins with: a misspelt ending stays on its own stem."""
+    longest = min(len(word) - 2, LONGEST_CORRECTED)
+    for length in range(longest, SHORTEST_CORRECTED - 1, -1):
+        sql = f"SELECT 1 FROM {search.table}_vocab WHERE term = ?"
+        if search.connection.execute(sql, (word[:length],)).fetchone():
+            form = _surface(search, word[:length], word)
+            if OSA.distance(form, word, score_cutoff=2) <= 2:
+                return [form]
+    return []
 
 
 def _alike(search: Search, stem: str, most: int) -> Iterator[tuple[str, int]]:
