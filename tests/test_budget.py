@@ -11,7 +11,7 @@ from samples import DAY, NOW, numbered, services_over
 from strategies import plain_queries, queries
 
 from memsvc.model import Observation, Prompt, Record, Summary
-from memsvc.page import CLIPPED
+from memsvc.page import CLIPPED, priced
 from memsvc.store.sqlite import open_store
 from memsvc.tokens import count_tokens
 from memsvc.web import create_app
@@ -183,3 +183,10 @@ def test_a_budget_nothing_fits_into_is_refused(heavy: FlaskClient, budget: objec
     response = heavy.get("/api/search/prompts", query_string={"query": "x", "max_tokens": budget})
     assert response.status_code == 400
     assert "max_tokens" in response.get_json()["errors"]
+
+
+@pytest.mark.parametrize("around", [0, 380, 3_980, 39_980])
+def test_an_answer_of_any_length_states_its_own_cost(around: int) -> None:
+    for length in range(around, around + 60):
+        text = priced(lambda this, length=length: f"{this} {'x' * length}")
+        assert int(text.split(" ")[0]) == count_tokens(text)
