@@ -6,8 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 METRICS = ("recall@10", "mrr@10", "ndcg@10", "hit@1", "empty")
 DEPTH = 10
 
+Score = dict[str, float]
+"""A value for each metric."""
 
-def score(ranking: Sequence[str], gold: Mapping[str, float]) -> dict[str, float]:
+
+def score(ranking: Sequence[str], gold: Mapping[str, float]) -> Score:
     """All metrics of one ranking, best first; `gold` holds the grade of each relevant id."""
     ranked = list(dict.fromkeys(ranking))
     top = ranked[:DEPTH]
@@ -29,7 +32,7 @@ def _gain(grades: Iterable[float]) -> float:
     return sum(grade / math.log2(place + 1) for place, grade in enumerate(grades, 1))
 
 
-def average(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
+def average(scores: Sequence[Mapping[str, float]]) -> Score:
     """The mean of each metric."""
     return {name: sum(each[name] for each in scores) / len(scores) for name in METRICS}
 

@@ -1,7 +1,15 @@
-"""What a process uses, as Linux tells it; other systems give None."""
+"""Which processes there are, what they use, where they connect: as Linux tells it, or nothing."""
 
+import contextlib
+import ipaddress
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
+
+PROC: Final = Path("/proc")
+"""Where Linux tells of processes; elsewhere they are not checked."""
 
 
 def memory(pid: int) -> dict[str, float | None]:
@@ -30,3 +38,61 @@ def cpu_seconds(pid: int) -> float | None:
     except OSError:
         return None
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def processes_of(home: Path) -> list[int] | None:
+    """The other processes that were started over a store; None where no system tells."""
+    if not (PROC / "self" / "environ").exists():
+        return None
+    mark = f"MEMSVC_HOME={home}\0".encode()
+    return [pid for pid in _pids() if pid != os.getpid() and mark in _read(pid, "environ")]
+
+
+def _pids() -> list[int]:
+    return [int(path.name) for path in PROC.iterdir() if path.name.isdigit()]
+
+
+def _read(pid: int, name: str) -> bytes:
+    with contextlib.suppress(OSError):
+        return (PROC / str(pid) / name).read_bytes()
+    return b""
+
+
+def foreign_connections(pid: int) -> set[str]:
+    """The sockets of a process that lead, or listen, beyond this machine's loopback."""
+    sockets = _sockets(pid)
+    return {
+        f"{table}: {here} to {there}"
+        for table in ("tcp", "tcp6", "udp", "udp6")
+        for here, there, inode in _table(pid, table)
+        if inode in sockets and not is_loopback(here if _is_nowhere(there) else there)
+    }
+
+
+def _sockets(pid: int) -> set[str]:
+    """The numbers of a process's sockets."""
+    found: set[str] = set()
+    with contextlib.suppress(OSError):
+        for path in (PROC / str(pid) / "fd").iterdir():
+            with contextlib.suppress(OSError):
+                found.add(os.readlink(path).removeprefix("socket:[").rstrip("]"))
+    return found
+
+
+def _table(pid: int, name: str) -> Iterator[tuple[str, str, str]]:
+    """Here, there and the socket of each line: addresses as Linux writes them."""
+    for line in _read(pid, f"net/{name}").decode().splitlines()[1:]:
+        fields = line.split()
+        yield fields[1].partition(":")[0], fields[2].partition(":")[0], fields[9]
+
+
+def _is_nowhere(address: str) -> bool:
+    return not address.strip("0")
+
+
+def is_loopback(address: str) -> bool:
+    """Whether an address, in hexadecimal words of the machine's order, is of this machine."""
+    words = [int(address[at : at + 8], 16) for at in range(0, len(address), 8)]
+    known = ipaddress.ip_address(b"".join(word.to_bytes(4, sys.byteorder) for word in words))
+    mapped = getattr(known, "ipv4_mapped", None)
+    return bool((mapped or known).is_loopback)

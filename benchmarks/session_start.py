@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -91,11 +92,8 @@ def _without_worker() -> Iterator[Row]:
 def _with_much(folder: Path) -> Iterator[Row]:
     """Ten megabytes of memories, a thousand of ten kilobytes."""
     home = folder / "much"
-    text, place = "a b c d " * 1250, {"project": home.name, "source": "made"}
-    made = [
-        Observation(title=f"note {number}", narrative=text, source_id=str(number), **place)
-        for number in range(1000)
-    ]
+    note = Observation(narrative="a b c d " * 1250, project=home.name, source="made")
+    made = [replace(note, title=f"note {n}", source_id=str(n)) for n in range(1000)]
     with opened_store(home) as store:
         store.write(made)
     with running_worker(home) as worker:

@@ -13,7 +13,6 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import WhitespaceSplit
 
 from benchmarks.__main__ import benchmarks
-from benchmarks.ablation import WAYS, patched, without_title
 from benchmarks.corpus import FILTER, title_words
 from benchmarks.estimator import estimator_errors
 from benchmarks.evaluation import DAY_MS, compress_dates, read_gold
@@ -22,6 +21,7 @@ from benchmarks.http_client import url
 from benchmarks.metrics import average, percentile, score
 from benchmarks.savings import missed
 from benchmarks.tables import table
+from benchmarks.ways_to_rank import WAYS, patched, without_title
 from memsvc import fusion, passages
 from memsvc.indexing import embed_record
 from memsvc.model import Observation

@@ -11,7 +11,8 @@ from click.testing import CliRunner
 from samples import NOW
 
 from benchmarks.__main__ import benchmarks
-from benchmarks.durability import Trial, foreign_connections, is_loopback
+from benchmarks.processes import foreign_connections, is_loopback
+from benchmarks.trial import Trial
 
 ON_LINUX = pytest.mark.skipif(not Path("/proc/self/net/tcp").exists(), reason="Linux tells")
 
@@ -63,8 +64,8 @@ def test_a_worker_killed_once_keeps_what_it_acknowledged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One run of all of it, on few records."""
-    monkeypatch.setattr("benchmarks.durability.NOTICE", 8.0)
-    monkeypatch.setattr("benchmarks.durability.LATEST", 1.0)
+    monkeypatch.setattr("benchmarks.damaging.NOTICE", 8.0)
+    monkeypatch.setattr("benchmarks.killing.LATEST", 1.0)
     corpus = tmp_path / "corpus.jsonl"
     items = (
         {"id": number, "title": f"Fixed fault {number}", "created_at_epoch": NOW + number}

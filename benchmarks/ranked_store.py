@@ -1,0 +1,172 @@
+"""A store ranked in this process, in every way; what several ways ask for is found once."""
+
+import contextlib
+import os
+import statistics
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from itertools import count
+from pathlib import Path
+
+from benchmarks.evaluation import Query
+from benchmarks.metrics import DEPTH, Score, score
+from benchmarks.ways_to_rank import (
+    KIND,
+    Altered,
+    Filling,
+    Way,
+    patched,
+    without_parts,
+    without_title,
+)
+from memsvc import query as language
+from memsvc.bootstrap import open_index
+from memsvc.dates import DAY_MS, now_ms
+from memsvc.indexing import embed_some
+from memsvc.model import Filter, Hit, Kind, Ref
+from memsvc.parameters import DEFAULT_DAYS
+from memsvc.ports import Embedder
+from memsvc.request import read_search
+from memsvc.semantic import Parts, Semantic
+from memsvc.services import Services
+from memsvc.settings import Settings, load_settings
+from memsvc.store import fulltext
+from memsvc.store.connections import Connections
+from memsvc.store.sqlite import SqliteStore
+from memsvc.store.vectors import SqliteVectors
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Judged queries that are averaged together: a set, or the part of it that has one style."""
+
+    name: str
+    queries: tuple[Query, ...]
+    gold: Mapping[str, Mapping[str, float]]
+    in_project: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """One store and what its records are ranked with; `middle` is when half of them were made."""
+
+    home: Path
+    store: SqliteStore
+    embedder: Embedder
+    source_ids: Mapping[Ref, str]
+    middle: int
+
+    @contextlib.contextmanager
+    def semantic(self, filling: Filling) -> Iterator[Semantic]:
+        """The semantic part over an index that knows all records."""
+        settings = _settings(self.home, filling.index)
+        parts = Parts(lambda: self.embedder, lambda *which: open_index(settings, *which))
+        semantic = AskedSemantic(self.store, self._vectors(filling.without), parts)
+        try:
+            while semantic.step():
+                pass
+            yield semantic
+        finally:
+            semantic.stop()
+
+    def _vectors(self, without: str) -> SqliteVectors:
+        connections = self.store.connections
+        if without == "parts":
+            return Altered(connections, without_parts)
+        if without == "titles":
+            return Altered(connections, partial(without_title, embed=self.embedder.embed))
+        return SqliteVectors(connections)
+
+    def scores(self, column: Column, way: Way, semantic: Semantic) -> list[Score]:
+        """The scores of the queries of a column, in their order, ranked in one way."""
+        then = self.middle + DEFAULT_DAYS * DAY_MS
+        services = Services(self.store, (lambda: then) if way.recent else now_ms, semantic)
+        with patched(way.patches):
+            return [
+                score(self._ranking(services, way, column, query), column.gold[query.id])
+                for query in column.queries
+            ]
+
+    def _ranking(self, services: Services, way: Way, column: Column, query: Query) -> list[str]:
+        project = {"project": (query.meta["project"],)} if column.in_project else {}
+        given = {"query": query.text, **way.parameters, **project}
+        search = read_search(services, given, [KIND], windowed=True)
+        with self.store.snapshot():
+            return [self.source_ids[ref] for ref in way.rank(services, search)[:DEPTH]]
+
+
+def bench_of(home: Path, store: SqliteStore, embedder: Embedder) -> Bench:
+    """A store with what it takes to rank it."""
+    total = store.count(KIND, Filter())
+    hits = store.page([KIND], Filter(), newest_first=True, limit=total, offset=0)
+    ids: dict[Ref, str] = {}
+    for start in range(0, total, 1_000):
+        records = store.records(hit.ref for hit in hits[start : start + 1_000])
+        ids |= {ref: record.source_id for ref, record in records.items()}
+    middle = int(statistics.median(hit.created_at_epoch for hit in hits))
+    return Bench(home, store, embedder, ids, middle)
+
+
+def embed_missing(store: SqliteStore, embedder: Embedder) -> None:
+    """Give every record of a store its vectors."""
+    vectors = SqliteVectors(store.connections)
+    vectors.queue_others(embedder.fingerprint)
+    for step in count():
+        if not step % 100 and (waiting := vectors.count_pending()):
+            print(f"{waiting:,} records to be embedded", file=sys.stderr)
+        if not embed_some(vectors, embedder):
+            return
+
+
+def _settings(home: Path, index: str) -> Settings:
+    return load_settings({**os.environ, "MEMSVC_HOME": str(home), "MEMSVC_SEMANTIC": index})
+
+
+class AskedStore(SqliteStore):
+    """A store that finds once what several ways ask for: full text takes most of their time."""
+
+    def __init__(self, connections: Connections) -> None:
+        super().__init__(connections)
+        plain = SqliteStore(connections)
+        self._ranks = lru_cache(None)(lambda _, *asked: plain.rank(*asked))
+        self._matches = lru_cache(None)(plain.matches_among)
+        self._coverage = lru_cache(None)(plain.coverage)
+
+    def rank(self, kind: Kind, query: language.Query, selection: Filter, depth: int) -> list[Hit]:
+        """The best matches; again for other weights and bonuses."""
+        state = (fulltext.WEIGHTS[kind], fulltext.NEIGHBOURS_BONUS, fulltext.EXACT_BONUS)
+        return self._ranks(state, kind, query, selection, depth)
+
+    def matches_among(
+        self, kind: Kind, query: language.Query, selection: Filter, ids: Sequence[int]
+    ) -> set[int]:
+        """Those of a few records that match a query."""
+        return self._matches(kind, query, selection, tuple(sorted(ids)))
+
+    def coverage(self, query: language.Query, ref: Ref) -> float:
+        """How much of a query a record holds."""
+        return self._coverage(query, ref)
+
+
+class AskedSemantic(Semantic):
+    """Semantic search that finds once what several ways ask for."""
+
+    def __init__(self, store: SqliteStore, vectors: SqliteVectors, parts: Parts) -> None:
+        super().__init__(store, vectors, parts)
+        self._answer = lru_cache(None)(super().nearest)
+
+    def nearest(
+        self, kind: Kind, text: str, limit: int, selection: Filter
+    ) -> list[tuple[int, float]]:
+        """The records nearest to a text, as they were found first; all are indexed before."""
+        return self._answer(kind, text, limit, selection)
+
+
+class Remembering:
+    """An embedder that embeds each text once: every index is asked the same queries."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.fingerprint = embedder.fingerprint
+        self.embed = lru_cache(None)(embedder.embed)

@@ -1,0 +1,187 @@
+"""Ways to rank: what each leaves out of the ranking or of the vectors, or does otherwise."""
+
+import contextlib
+import math
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import ModuleType
+
+import click
+import numpy
+
+from benchmarks.metrics import DEPTH
+from memsvc import fusion, ranking
+from memsvc import query as language
+from memsvc.fusion import Fused
+from memsvc.indexing import unit
+from memsvc.model import Change, Kind, Record, Ref
+from memsvc.passages import passages
+from memsvc.ports import Vector
+from memsvc.request import Search
+from memsvc.services import Services
+from memsvc.store import fulltext
+from memsvc.store.connections import Connections
+from memsvc.store.vectors import SqliteVectors
+
+KIND = Kind.OBSERVATION
+
+RECIPROCAL = 60
+"""The k of reciprocal rank fusion, as in its paper."""
+
+Alter = Callable[[Record, Vector], Vector]
+Patch = tuple[ModuleType, str, object]
+
+
+def _by_search(services: Services, search: Search) -> list[Ref]:
+    """What a search finds. Raises ClickException where meaning should have a say and has none."""
+    found = ranking.rank_candidates(services, search)
+    if found.degraded:
+        raise click.ClickException(found.degraded)
+    return [hit.ref for hit in found.hits]
+
+
+def _by_words(services: Services, search: Search) -> list[Ref]:
+    return _by_search(Services(services.store, services.clock), search)
+
+
+def _by_cosine(services: Services, search: Search) -> list[Ref]:
+    """The records nearest in meaning, whatever words they hold and however old they are."""
+    if services.semantic is None or not search.query.searchable:
+        return []
+    text = language.meaning(search.text)
+    nearest = services.semantic.nearest(KIND, text, DEPTH, search.selection)
+    return [Ref(KIND, id) for id, _ in nearest]
+
+
+def _fuse_by_places(
+    lexical: Mapping[Hashable, float], cosines: Mapping[Hashable, float], coverage: float
+) -> dict[Hashable, Fused]:
+    """Reciprocal rank fusion, in place of `memsvc.fusion.fuse`."""
+    lexically, semantically = _reciprocals(lexical), _reciprocals(cosines)
+    keys = {**lexically, **semantically}
+    return {key: Fused(lexically.get(key, 0.0), semantically.get(key, 0.0)) for key in keys}
+
+
+def _reciprocals(values: Mapping[Hashable, float]) -> dict[Hashable, float]:
+    best_first = sorted(values, key=lambda key: -values[key])
+    return {key: 1 / (RECIPROCAL + place) for place, key in enumerate(best_first, 1)}
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """An index, and what is left out of its vectors: `titles`, `parts` or nothing.
+
+    It is the exact one unless a row names another, so that what an index loses does not mix with
+    what an idea adds.
+    """
+
+    index: str = "exact"
+    without: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One row: how the queries are ranked. `recent` moves the clock back, so that half of the
+    records lie inside the default bound; the corpora are years old.
+    """
+
+    name: str
+    filling: Filling = Filling()
+    patches: tuple[Patch, ...] = ()
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    recent: bool = False
+    rank: Callable[[Services, Search], list[Ref]] = _by_search
+
+
+FIXED_VOTE = (
+    (fusion, "WORDS_LEAST", 0.6),
+    (fusion, "WORDS_COVERED", 0.0),
+    (fusion, "WORDS_NEAR", 0.0),
+)
+NO_BONUSES = ((fulltext, "NEIGHBOURS_BONUS", 0.0), (fulltext, "EXACT_BONUS", 0.0))
+FLAT = {kind: (fulltext.TEXT_WEIGHT, *others) for kind, (_, *others) in fulltext.WEIGHTS.items()}
+
+FULL_TEXT = Way("full text", rank=_by_words)
+FUSED = Way("fused")
+WAYS = (
+    FULL_TEXT,
+    Way("vectors alone", rank=_by_cosine),
+    FUSED,
+    Way("fused, days=all", parameters={"days": "all"}),
+    Way("fused, half recent", recent=True),
+    Way("fixed vote .6", patches=FIXED_VOTE),
+    Way("reciprocal rank fusion", patches=((ranking, "fuse", _fuse_by_places),)),
+    Way("no bonuses", patches=NO_BONUSES),
+    Way("title weight 1", patches=((fulltext, "WEIGHTS", FLAT),)),
+    Way("no title in vectors", Filling(without="titles")),
+    Way("no part vectors", Filling(without="parts")),
+    Way("index chroma", Filling("chroma")),
+    Way("index sqlite-vec", Filling("sqlite-vec")),
+)
+ON_A_SERVER = Way("index chroma-http", Filling("chroma-http"))
+"""Measured only where the environment names the server."""
+
+
+@contextlib.contextmanager
+def patched(patches: Sequence[Patch]) -> Iterator[None]:
+    """Names of modules stand for other values, until the end."""
+    before = [(module, name, getattr(module, name)) for module, name, _ in patches]
+    try:
+        for module, name, value in patches:
+            setattr(module, name, value)
+        yield
+    finally:
+        for module, name, value in before:
+            setattr(module, name, value)
+
+
+class Altered(SqliteVectors):
+    """The vectors of a store as an alteration leaves them, once all changes were asked for.
+
+    They are altered in the store, not in the index: a selection of few records never asks the
+    index.
+    """
+
+    def __init__(self, connections: Connections, alter: Alter) -> None:
+        super().__init__(connections)
+        self._alter = alter
+        self._altered: dict[Ref, Vector] = {}
+
+    def changes(self, position: int, limit: int, fingerprint: str) -> list[Change]:
+        """The next changes, with vectors altered."""
+        changes = super().changes(position, limit, fingerprint)
+        records = self.records(change.ref for change in changes)
+        return [self._followed(change, records.get(change.ref)) for change in changes]
+
+    def vectors(self, kind: Kind, ids: Sequence[int], fingerprint: str) -> dict[int, Vector]:
+        """The altered vectors of records."""
+        refs = (Ref(kind, id) for id in ids)
+        return {ref.id: self._altered[ref] for ref in refs if ref in self._altered}
+
+    def _followed(self, change: Change, record: Record | None) -> Change:
+        if change.embedded is None or record is None:
+            return change
+        altered = self._altered[change.ref] = self._alter(record, change.embedded.vectors)
+        return replace(change, embedded=replace(change.embedded, vectors=altered))
+
+
+def without_parts(record: Record, vectors: Vector) -> Vector:
+    """The first vector of a record alone."""
+    return vectors[:1]
+
+
+def without_title(record: Record, vectors: Vector, embed: Callable[[str], Vector]) -> Vector:
+    """The vectors of a record with its title taken out of the first again.
+
+    That of a long record is then the mean of its parts, any other taken to be of length 1: with
+    files it is a little shorter, and a little of the title stays.
+    """
+    (*_, (title, weight)) = mixture = passages(record)[0]
+    if sum(each for _, each in mixture) < 1 + weight / 2:  # the other weights come to 1
+        return vectors
+    if len(vectors) > 1:
+        return numpy.stack([unit(vectors[1:].mean(axis=0)), *vectors[1:]])
+    vector = embed(title)
+    along = weight * float(vectors[0] @ vector)
+    length = along + math.sqrt(max(0.0, along**2 + 1 - weight**2))
+    return unit(length * vectors[0] - weight * vector)[numpy.newaxis]
