@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from memsvc.model import Kind, Observation, Prompt, Summary
 from memsvc.query import parse
-from memsvc.store import fulltext
+from memsvc.store import fulltext, spelling
 from memsvc.store.fulltext import Frequencies, Scope, Search
 from memsvc.store.sqlite import open_store
 from memsvc.words import tag
@@ -174,11 +174,11 @@ def test_matched_terms_say_where_a_record_matches(ask: Ask) -> None:
 
 
 def test_words_of_other_records_are_suggested_for_mistyped_ones(ask: Ask) -> None:
-    assert fulltext.suggest(ask("authentcation")) == ["authentication"]
-    assert fulltext.suggest(ask("datbase lokc")) == ["database", "lock"]
-    assert fulltext.suggest(ask("databsae*"))[0] == "database"
-    assert fulltext.suggest(ask("lock")) == []
-    assert fulltext.suggest(ask("zzzzzz")) == []
+    assert spelling.suggest(ask("authentcation")) == ["authentication"]
+    assert spelling.suggest(ask("datbase lokc")) == ["database", "lock"]
+    assert spelling.suggest(ask("databsae*"))[0] == "database"
+    assert spelling.suggest(ask("lock")) == []
+    assert spelling.suggest(ask("zzzzzz")) == []
 
 
 QUERIES = st.lists(st.sampled_from([*WORDS, "-lock", '"cache lock"', "nowhere", "the"]), max_size=6)

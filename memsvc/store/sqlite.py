@@ -26,7 +26,7 @@ from memsvc.model import (
     WorkSession,
 )
 from memsvc.query import Query
-from memsvc.store import counts, fulltext, listing, migrations, records, work
+from memsvc.store import counts, fulltext, listing, migrations, records, spelling, work
 from memsvc.store.connections import Connections, store_errors
 from memsvc.store.labels import LabelIds, file_labels
 from memsvc.words import tag
@@ -204,7 +204,7 @@ class SqliteStore:
         return fulltext.matched_terms(self._search(ref.kind, query, Filter()), ref.id)
 
     def suggest(self, kind: Kind, query: Query) -> list[str]:
-        return fulltext.suggest(self._search(kind, query, Filter()))
+        return spelling.suggest(self._search(kind, query, Filter()))
 
     def _search(self, kind: Kind, query: Query, selection: Filter) -> fulltext.Search:
         reader = self._read()
