@@ -70,7 +70,9 @@ _ASCII_GAPS = {code: " " for code in range(128) if not chr(code).isalnum()}
 class Scope:
     """Where to look: groups of alternative tags that must all hold, and a condition in SQL.
 
-    The condition names the kind's table `record`, as in ``record.created_at_epoch >= ?``.
+    The condition says `{id}` for the id of a record, which the index knows by itself, and names the
+    kind's table `record` for the rest, as in ``record.created_at_epoch >= ?``: that takes a look at
+    every match.
     """
 
     tags: tuple[tuple[str, ...], ...] = ()
@@ -411,13 +413,15 @@ def _source(
     search: Search, any_of: list[list[str]], *, joined: bool = False
 ) -> tuple[str, list[object]]:
     """Give FROM and WHERE, with their parameters, of the matching rows."""
-    fts, condition = f"{search.table}_fts", search.scope.condition or "1"
+    fts = f"{search.table}_fts"
+    # the plus keeps SQLite from walking the index once for each id
+    condition = search.scope.condition.format(id=f"+{fts}.rowid") or "1"
     parameters = search.scope.parameters
     if search.query.only_excludes:
         return _everything_but(search)
     # CROSS JOIN keeps the index outermost: newer planners would otherwise walk the table.
     record = f"CROSS JOIN {search.table} AS record ON record.id = {fts}.rowid"
-    table = f"{fts} {record}" if joined or search.scope.condition else fts
+    table = f"{fts} {record}" if joined or "record." in condition else fts
     found = any(any_of) or search.query.required
     match = search.match(*any_of) if found else _NOTHING
     return f"FROM {table} WHERE {fts} MATCH ? AND ({condition})", [match, *parameters]
@@ -434,7 +438,7 @@ def _everything_but(search: Search) -> tuple[str, list[object]]:
     return (
         f"""FROM {search.table} AS record
             WHERE record.id {way} (SELECT rowid FROM {fts} WHERE {fts} MATCH ?)
-            AND ({search.scope.condition or "1"})""",
+            AND ({search.scope.condition.format(id="record.id") or "1"})""",
         [match or excluded, *search.scope.parameters],
     )
 

@@ -159,7 +159,7 @@ class SqliteStore:
         return _hits(kind, fulltext.rank(self._search(kind, query, selection), depth))
 
     def rank_among(self, kind: Kind, query: Query, ids: Sequence[int]) -> list[Hit]:
-        condition = "record.id IN (SELECT value FROM json_each(?))"
+        condition = "{id} IN (SELECT value FROM json_each(?))"
         parameters: list[object] = [json.dumps(list(ids))]
         if ids and not query.only_excludes:  # the index can start and stop at an id
             condition += f" AND {SHAPES[kind].table}_fts.rowid BETWEEN ? AND ?"
@@ -296,7 +296,7 @@ def _scope(
     for field, values in selection.groups:
         if field == "file":
             label, label_values = file_labels(kind, values)
-            conditions.append(f"record.id IN (SELECT record FROM labelled WHERE label {label})")
+            conditions.append(f"{{id}} IN (SELECT record FROM labelled WHERE label {label})")
             parameters += label_values
     if selection.since is not None:
         conditions.append("record.created_at_epoch >= ?")
