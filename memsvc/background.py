@@ -14,8 +14,12 @@ from memsvc.errors import SemanticUnavailable, StoreUnavailable
 from memsvc.ports import SemanticSearch
 from memsvc.settings import Settings
 
-PATIENCE = 10.0
-"""Seconds that a worker may take to come up or to go."""
+TO_COME = 120.0
+"""Seconds that a worker may take to come up, as long as its process lives: bringing a store of a
+million records up to date takes ten."""
+
+TO_GO = 10.0
+"""Seconds that a worker may take to go."""
 
 STALLED = 30.0
 """Seconds that a worker may take to index anything at all: a few long records take ten."""
@@ -54,7 +58,7 @@ def start_worker(settings: Settings) -> str:
 
 
 def _await_answer(settings: Settings, worker: subprocess.Popen[bytes], log: Path) -> None:
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TO_COME
     while time.monotonic() < end and worker.poll() is None:
         if settings.worker_file.exists() and is_running(settings):
             return
@@ -76,7 +80,7 @@ def stop_worker(settings: Settings) -> str:
         settings.worker_file.unlink(missing_ok=True)
         return "no worker runs over this store"
     os.kill(pid, signal.SIGTERM)
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TO_GO
     while settings.worker_file.exists() and time.monotonic() < end:
         time.sleep(STEP)
     return "stopped"

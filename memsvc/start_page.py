@@ -5,7 +5,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from memsvc.dates import local_day, local_text, utc_text
-from memsvc.economics import Cost, Economics, weigh_up
+from memsvc.economics import Discovery, Economics, learned
 from memsvc.model import Filter, Hit, Kind, Observation, Record, Summary
 from memsvc.page import Page, Row, priced
 from memsvc.render import one_line
@@ -173,19 +173,15 @@ def _costs(rows: Sequence[Row]) -> list[str]:
 
 def economics_of(rows: Sequence[Row]) -> Economics:
     """What the observations on a page cost and save."""
-    return weigh_up(sorted(_cost(row) for row in rows))
+    costly = [row for row in rows if row.get("discovery_tokens")]
+    read, known = (sum(row.get("read_tokens", 0) for row in some) for some in (rows, costly))
+    return Economics(read, known, learned(sorted(map(_discovery, costly))))
 
 
-def _cost(row: Row) -> Cost:
-    number = row.get("prompt_number")
-    return Cost(
-        str(row.get("project", "")),
-        str(row.get("session_id", "")),
-        -1 if number is None else number,
-        row.get("discovery_tokens", 0),
-        row["created_at_epoch"],
-        row.get("read_tokens", 0),
-    )
+def _discovery(row: Row) -> Discovery:
+    number = row["prompt_number"]
+    place = row["project"], row["session_id"], -1 if number is None else number
+    return Discovery(*place, row["discovery_tokens"], row["created_at_epoch"])
 
 
 def _deeper(page: Page) -> list[str]:

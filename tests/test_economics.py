@@ -1,21 +1,24 @@
 """What memory costs and saves: one discovery counts once, whoever tells it."""
 
+import contextlib
+from pathlib import Path
 from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from samples import DAY, NOW, numbered
+from old_stores import bring_back
+from samples import DAY, NOW, fill, numbered
 from strategies import records
 
-from memsvc.economics import TOGETHER, Cost, Economics, weigh_up
+from memsvc.economics import TOGETHER, Discovery, Economics, learned
 from memsvc.model import Filter, Kind, Observation, Prompt, Record, Summary
 from memsvc.rows import read_tokens
 from memsvc.store.sqlite import SqliteStore, open_store
 
 
-def learned(client: FlaskClient, *observations: dict[str, Any]) -> int:
+def cost_of(client: FlaskClient, *observations: dict[str, Any]) -> int:
     """What learning costs, by the worker's own counts, once these are stored."""
     stored = [
         {"title": f"note {number}", "project": "shop", "created_at_epoch": NOW, **each}
@@ -32,7 +35,7 @@ SAME = {"session_id": "work-1", "prompt_number": 1, "discovery_tokens": 900}
 
 
 def test_records_of_one_discovery_count_its_cost_once(own_client: FlaskClient) -> None:
-    assert learned(own_client, SAME, SAME, {**SAME, "created_at_epoch": NOW + TOGETHER}) == 900
+    assert cost_of(own_client, SAME, SAME, {**SAME, "created_at_epoch": NOW + TOGETHER}) == 900
 
 
 @pytest.mark.parametrize(
@@ -49,7 +52,7 @@ def test_records_of_one_discovery_count_its_cost_once(own_client: FlaskClient) -
 def test_what_was_learned_apart_counts_apart(
     own_client: FlaskClient, other: dict[str, Any]
 ) -> None:
-    cost = learned(own_client, SAME, {**SAME, **other})
+    cost = cost_of(own_client, SAME, {**SAME, **other})
     assert cost == 900 + other.get("discovery_tokens", 900)
 
 
@@ -98,6 +101,19 @@ def test_the_store_counts_what_reading_costs_as_every_answer_does(
         store.close()
 
 
+def test_a_store_from_before_costs_were_kept_counts_them_when_it_is_opened(tmp_path: Path) -> None:
+    path = tmp_path / "memsvc.db"
+    store = open_store(path)
+    fill(store)
+    costs = store.economics()
+    store.close()
+    bring_back(path, 3)
+    store = open_store(path)
+    with contextlib.closing(store):
+        assert store.economics() == costs
+        assert costs.learned == 1200
+
+
 def test_control_characters_and_empty_numbers_cost_the_same_in_the_store(
     own_store: SqliteStore,
 ) -> None:
@@ -114,28 +130,27 @@ def test_control_characters_and_empty_numbers_cost_the_same_in_the_store(
     assert own_store.economics().read == sum(read_tokens(r, ref) for ref, r in found.items())
 
 
-COSTS = st.builds(
-    Cost,
+DISCOVERIES = st.builds(
+    Discovery,
     st.sampled_from(["api", "shop"]),
     st.sampled_from(["work-1", "work-2"]),
     st.integers(-1, 2),
-    st.sampled_from([0, 0, 5, 700]),
+    st.sampled_from([5, 700]),
     st.integers(0, 6).map(lambda number: number * TOGETHER // 2),
-    st.integers(1, 400),
 )
 
 
-@given(costs=st.lists(COSTS, max_size=30))
+@given(discoveries=st.lists(DISCOVERIES, max_size=30))
 def test_the_cost_of_learning_lies_between_each_amount_once_and_all_of_them(
-    costs: list[Cost],
+    discoveries: list[Discovery],
 ) -> None:
-    found = weigh_up(sorted(costs))
-    assert found.read == sum(cost.read_tokens for cost in costs)
-    assert found.learned <= sum(cost.discovery_tokens for cost in costs)
-    assert found.learned >= sum({cost.discovery_tokens for cost in costs})
-    assert 0 <= found.saved <= found.learned
+    cost = learned(sorted(discoveries))
+    assert cost <= sum(each.tokens for each in discoveries)
+    assert cost >= sum({each.tokens for each in discoveries})
+
+
+@given(st.integers(0, 10**6), st.integers(0, 10**6))
+def test_nobody_saves_more_than_learning_cost(known: int, cost: int) -> None:
+    found = Economics(known, known, cost)
+    assert 0 <= found.saved <= cost
     assert 0 <= found.percent <= 100
-
-
-def test_nothing_has_no_economics() -> None:
-    assert weigh_up([]) == Economics()

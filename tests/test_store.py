@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from old_stores import bring_back, first_schema
 from samples import NOW, RECORDS, fill, numbered
 from strategies import records
 
@@ -35,13 +36,6 @@ def _tables(path: Path) -> set[str]:
         return {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
 
 
-def _first_schema(path: Path, step_count: int) -> None:
-    """A store as the first `step_count` steps leave it."""
-    with _raw(path) as connection:
-        for step in migrations.STEPS[:step_count]:
-            assert migrations._apply(connection, step)
-
-
 def test_a_new_store_has_run_every_step(tmp_path: Path) -> None:
     open_store(tmp_path / "deep" / "memsvc.db").close()
     with _raw(tmp_path / "deep" / "memsvc.db") as connection:
@@ -51,7 +45,7 @@ def test_a_new_store_has_run_every_step(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("step_count", range(1, len(migrations.STEPS)))
 def test_an_old_store_without_rows_is_brought_up_to_date(tmp_path: Path, step_count: int) -> None:
-    _first_schema(tmp_path / "old.db", step_count)
+    first_schema(tmp_path / "old.db", step_count)
     open_store(tmp_path / "old.db").close()
     open_store(tmp_path / "new.db").close()
     assert _tables(tmp_path / "old.db") == _tables(tmp_path / "new.db")
@@ -62,13 +56,7 @@ def test_the_rows_of_an_old_store_are_there_after_the_upgrade(tmp_path: Path) ->
     store = open_store(path)
     fill(store)
     store.close()
-    _first_schema(tmp_path / "first.db", 1)
-    with _raw(tmp_path / "first.db") as first, _raw(path) as connection:
-        listing = "SELECT type, name FROM sqlite_master WHERE sql IS NOT NULL ORDER BY type DESC"
-        known = set(first.execute(listing))
-        for kind, name in set(connection.execute(listing)) - known:
-            connection.execute(f"DROP {kind} IF EXISTS {name}")
-        connection.execute("PRAGMA user_version = 1")
+    bring_back(path, 1)
     store = open_store(path)
     with contextlib.closing(store):
         assert [store.count(kind, Filter()) for kind in Kind] == [20, 5, 6]
@@ -78,7 +66,7 @@ def test_the_rows_of_an_old_store_are_there_after_the_upgrade(tmp_path: Path) ->
 
 def test_a_step_that_fails_leaves_no_trace_and_can_be_run_again(tmp_path: Path) -> None:
     path = tmp_path / "memsvc.db"
-    _first_schema(path, 1)
+    first_schema(path, 1)
     with _raw(path) as connection:
         connection.execute("CREATE TABLE forgotten (x)")
         with pytest.raises(sqlite3.OperationalError):

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy
 import pytest
 from meaning import DIMENSION
+from old_stores import bring_back
 from samples import DAY, NOW, fill
 
 from memsvc.model import Change, Filter, Kind, Observation, Pending, Prompt, Record, Ref, Summary
@@ -271,18 +272,9 @@ def _store_of_step_two(path: Path, *records: Record) -> SqliteStore:
     """A store with records, as it was before it knew vectors, brought up to date."""
     store = open_store(path)
     store.write(records)
-    with store.connections.transaction() as writer:
-        listed = "SELECT type, name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"
-        for type_, name in writer.execute(listed).fetchall():
-            if _is_of_step_three(name):
-                writer.execute(f"DROP {type_} IF EXISTS {name}")
-        writer.execute("PRAGMA user_version = 2")
     store.close()
+    bring_back(path, 2)
     return open_store(path)
-
-
-def _is_of_step_three(name: str) -> bool:
-    return "pending" in name or "changes" in name or "_vectors" in name or name == "semantic"
 
 
 def test_a_pending_entry_names_its_record(own_store: SqliteStore, vectors: SqliteVectors) -> None:

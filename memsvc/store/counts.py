@@ -1,12 +1,10 @@
 """What is in the store: counts by project, kind, type, concept and day; nearest known values."""
 
 import sqlite3
-from dataclasses import replace
 
 from memsvc.dates import local_day
-from memsvc.economics import Cost, Economics, weigh_up
+from memsvc.economics import Discovery, Economics, learned
 from memsvc.model import SHAPES, Kind, Project
-from memsvc.store.records import read_tokens
 
 
 def count_values(reader: sqlite3.Connection, kind: Kind, field: str) -> dict[str, int]:
@@ -54,16 +52,13 @@ def count_days(reader: sqlite3.Connection, since: int) -> dict[str, int]:
 
 def economics(reader: sqlite3.Connection) -> Economics:
     """What reading all records costs, what learning them did, and what that saves."""
+    read, known = reader.execute(
+        """SELECT coalesce(sum(read_tokens), 0),
+               coalesce(sum(iif(discovery_tokens > 0, read_tokens, 0)), 0) FROM costs"""
+    ).fetchone()
     rows = reader.execute(
-        f"""SELECT project, session_id, coalesce(prompt_number, -1), discovery_tokens,
-                created_at_epoch, {read_tokens(Kind.OBSERVATION)}
-            FROM observations ORDER BY 1, 2, 3, 4, 5"""
+        """SELECT project, session_id, coalesce(prompt_number, -1), discovery_tokens,
+               created_at_epoch
+           FROM observations WHERE discovery_tokens > 0 ORDER BY 1, 2, 3, 4, 5"""
     )
-    found = weigh_up(map(Cost._make, rows))
-    others = sum(_read_tokens(reader, kind) for kind in (Kind.SESSION, Kind.PROMPT))
-    return replace(found, read=found.read + others)
-
-
-def _read_tokens(reader: sqlite3.Connection, kind: Kind) -> int:
-    sql = f"SELECT coalesce(sum({read_tokens(kind)}), 0) FROM {SHAPES[kind].table}"
-    return int(reader.execute(sql).fetchone()[0])
+    return Economics(read, known, learned(map(Discovery._make, rows)))

@@ -8,7 +8,7 @@ from memsvc.errors import StoreDamaged, StoreTooNew
 from memsvc.store.connections import immediate
 
 APPLICATION_ID = 0x6D656D73  # "mems": tells our file from anyone else's
-STEPS = ("001_records", "002_forgotten", "003_vectors")
+STEPS = ("001_records", "002_forgotten", "003_vectors", "004_costs")
 
 
 def migrate(connection: sqlite3.Connection) -> list[str]:

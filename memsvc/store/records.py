@@ -69,16 +69,6 @@ def read_moments(reader: sqlite3.Connection, kind: Kind, ids: Sequence[int]) -> 
     return dict(rows.fetchall())
 
 
-def read_tokens(kind: Kind) -> str:
-    """SQL for what opening a record of a kind in full costs: the estimator over its JSON."""
-    cells = ", ".join(
-        f"'{name}', json({name})" if name in LISTS else f"'{name}', {name}"
-        for name in columns(kind)
-    )
-    dates = "'created_at', '2000-01-01T00:00:00Z'"  # all are as long
-    return f"(length(CAST(json_object('kind', '{kind}', {dates}, {cells}) AS BLOB)) + 3) / 4"
-
-
 def _by_id(kind: Kind, rows: Iterable[tuple[Any, ...]]) -> Iterable[tuple[Any, ...]]:
     place = columns(kind).index("id")
     return ((row[place], *row) for row in rows)
