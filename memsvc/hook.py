@@ -39,12 +39,10 @@ def _page() -> str:
     from memsvc.client import ask_worker
     from memsvc.settings import load_settings
 
+    project = _project()
+    asked = [("project", project)] if project else []  # the root folder has no name
     response = ask_worker(
-        load_settings(),
-        "GET",
-        "/api/context/inject",
-        [("project", _project())],
-        accept="text/markdown",
+        load_settings(), "GET", "/api/context/inject", asked, accept="text/markdown"
     )
     return response.content.decode("utf-8") if response.ok else ""
 

@@ -69,6 +69,13 @@ def test_it_shows_the_memories_of_the_folders_project(live: Worker, start: Start
     assert "theirs" not in ran.stdout
 
 
+def test_a_folder_without_a_name_shows_the_memories_of_all_projects(
+    live: Worker, start: Start
+) -> None:
+    live.session.post(f"{live.address}/api/observations", json={"title": "x", "project": "shop"})
+    assert "# Memory · newest 1 of 1" in start(port_of(live), CLAUDE_PROJECT_DIR="/").stdout
+
+
 def test_a_worktree_shows_the_memories_of_its_repository(
     live: Worker, start: Start, tmp_path: Path
 ) -> None:
