@@ -26,9 +26,9 @@ class Discovery(NamedTuple):
 class Economics:
     """Tokens: to read records, to read those whose cost of learning is known, to learn these."""
 
-    read: int = 0
-    known: int = 0
-    learned: int = 0
+    read: int
+    known: int
+    learned: int
 
     @property
     def saved(self) -> int:

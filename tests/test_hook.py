@@ -166,6 +166,9 @@ def test_without_memsvc_on_the_path_the_session_starts(start: Start, tmp_path: P
     assert says_nothing(start("1", PATH=str(tmp_path)))
 
 
-def test_the_package_installs_the_script_that_the_hook_runs() -> None:
-    assert shutil.which("memsvc-hook", path=str(Path(sys.executable).parent))
-    assert "memsvc-hook" in (ROOT / "hooks" / "hooks.json").read_text("utf-8")
+def test_the_package_installs_the_script_that_the_hook_runs_and_it_never_fails() -> None:
+    script = shutil.which("memsvc-hook", path=str(Path(sys.executable).parent))
+    assert script
+    assert Path(script).name in (ROOT / "hooks" / "hooks.json").read_text("utf-8")
+    ran = subprocess.run([script], env={**os.environ, "MEMSVC_PORT": "x"}, capture_output=True)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")

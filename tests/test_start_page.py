@@ -60,13 +60,17 @@ def test_it_says_what_it_all_costs_and_how_to_dig_deeper(client: FlaskClient) ->
     assert re.search(r"Reading all listed: \d+ tokens; learning it cost 1200, \d+ % saved\.", text)
     assert "memsvc search WORDS" in text
     assert "memsvc timeline 1 " in text
-    assert "memsvc read 1,2" in text
+    assert text.endswith("memsvc read 1,2\n")
     assert f"{count_tokens(text)} tokens" in text.splitlines()[0]
 
 
 def test_it_names_the_projects_where_there_are_several(client: FlaskClient) -> None:
-    assert "bugfix shop: Fixed the double charge" in page(client)
-    assert "shop:" not in page(client, project="shop")
+    assert page(client).startswith("# Memory · newest ")
+    for both in ("shop,docs", "docs,shop"):
+        assert "bugfix shop: Fixed the double charge" in page(client, project=both)
+    one = page(client, project="shop")
+    assert one.startswith("# Memory of shop · newest ")
+    assert "shop:" not in one
 
 
 def test_what_it_says_of_costs_is_of_the_rows_that_fit(client: FlaskClient) -> None:
