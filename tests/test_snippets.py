@@ -28,7 +28,7 @@ def _snippet(client: FlaskClient, narrative: str, query: str) -> str:
         ("It calls getUserById twice.", "getUserById", "**getUserById**"),
         ("登录令牌过期。", "令牌", "**令牌**"),
         ("See src/main.py for it.", "main.py", "main"),
-        ("İİİİİ: the token, in İzmir", "token", "the **token**, in"),  # each is two in lower case
+        ("İİİİİİİİ: the token, in İzmir", "token", "the **token**, in"),  # two in lower case
         ("a_token and xtoken, TOKEN_b", "token", "a_**token** and xtoken, **TOKEN**_b"),
     ],
 )
