@@ -156,7 +156,7 @@ def _operation_text(operation: Mapping[str, Any]) -> str:
     lines = [
         f"## {operation['name']}: {operation['method']} {operation['path']}{also}",
         f"{operation['summary']} Use it {operation['when']}.",
-        *map(_parameter_text, operation["parameters"]),
+        *map(parameter_text, operation["parameters"]),
         f"Cost: {operation['cost']}. Errors: {', '.join(operation['errors'])}.",
     ]
     if "example" in operation:
@@ -164,7 +164,8 @@ def _operation_text(operation: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _parameter_text(parameter: Mapping[str, Any]) -> str:
+def parameter_text(parameter: Mapping[str, Any]) -> str:
+    """One described parameter as a line."""
     facts = ["required"] if parameter["required"] else []
     if "default" in parameter:
         facts.append(f"default {default_text(parameter['default'])}")

@@ -12,8 +12,8 @@ from memsvc.tools import (
     GUIDE,
     GUIDE_ALIAS,
     INSTRUCTIONS,
-    WORKFLOW,
     definitions,
+    explain,
     find_tool,
     request_pairs,
 )
@@ -82,7 +82,7 @@ def answer_call(settings: Settings, name: str, arguments: dict[str, Any]) -> typ
 
 def _answer(settings: Settings, name: str, arguments: dict[str, Any]) -> types.CallToolResult:
     if name in (GUIDE, GUIDE_ALIAS):
-        return _result(WORKFLOW)
+        return _result(explain(arguments))
     tool = find_tool(name)
     pairs = request_pairs(tool, arguments)
     response = ask_worker(settings, tool.method, tool.path, pairs, accept="text/markdown")

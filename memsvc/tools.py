@@ -5,7 +5,7 @@ from typing import Any
 
 from marshmallow import fields
 
-from memsvc.catalog import describe_parameter, parameter_schema
+from memsvc.catalog import describe_parameter, parameter_schema, parameter_text
 from memsvc.errors import BadRequest
 from memsvc.operations import OPERATIONS, Operation
 
@@ -49,8 +49,27 @@ PLACES = {
 def definitions() -> list[dict[str, Any]]:
     """The tools as MCP lists them."""
     guide = "How to use memory in three layers: 1 search, 2 timeline, 3 get_observations."
-    tools = [_tool(n, f"{tool.summary} {PLACES[n]}", _input(tool)) for n, tool in TOOLS.items()]
-    return [_tool(GUIDE, guide, {"type": "object", "properties": {}}), *tools]
+    about = {"type": "string", "description": "a tool to explain; none: all"}
+    tools = [_tool(n, _description(n), _input(tool)) for n, tool in TOOLS.items()]
+    # some clients refuse a tool without any parameter, and all other tools with it
+    return [_tool(GUIDE, guide, {"type": "object", "properties": {"about": about}}), *tools]
+
+
+def explain(arguments: Mapping[str, Any]) -> str:
+    """What the guide answers: the workflow, or one tool with its parameters.
+
+    Raises BadRequest naming the tools that there are.
+    """
+    name = arguments.get("about")
+    if not name:
+        return WORKFLOW
+    tool = find_tool(str(name))
+    lines = [parameter_text(describe_parameter(n, f)) for n, f in _offered(tool).items()]
+    return "\n".join([f"{name}: {_description(str(name))}", *lines]) + "\n"
+
+
+def _description(name: str) -> str:
+    return f"{TOOLS[name].summary} {PLACES[name]}"
 
 
 def _tool(name: str, description: str, schema: dict[str, Any]) -> dict[str, Any]:
@@ -63,11 +82,15 @@ def _tool(name: str, description: str, schema: dict[str, Any]) -> dict[str, Any]
 
 
 def _input(operation: Operation) -> dict[str, Any]:
-    offered = {n: f for n, f in operation.schema.fields.items() if n not in NOT_OFFERED}
+    offered = _offered(operation)
     properties = {name: _property(describe_parameter(name, f), f) for name, f in offered.items()}
     required = [name for name, field in offered.items() if field.required]
     schema = {"type": "object", "properties": properties}
     return schema | ({"required": required} if required else {})
+
+
+def _offered(operation: Operation) -> dict[str, fields.Field[Any]]:
+    return {n: f for n, f in operation.schema.fields.items() if n not in NOT_OFFERED}
 
 
 def _property(described: Mapping[str, Any], field: fields.Field[Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from mcp import Client, StdioServerParameters
 from memsvc import __version__, cli, commands, mcp_server
 from memsvc.settings import load_settings
 from memsvc.tokens import count_tokens
-from memsvc.tools import GUIDE, GUIDE_ALIAS, TOOLS, WORKFLOW
+from memsvc.tools import GUIDE, GUIDE_ALIAS, TOOLS, WORKFLOW, explain
 from tests.documents import ROOT, sample_worker
 from tests.meaning import indexed
 
@@ -134,8 +134,12 @@ def test_memories_near_in_meaning_need_an_index_and_say_so(port: str) -> None:
 
 
 def test_the_guide_answers_under_both_its_names_without_a_worker() -> None:
-    given = answers((GUIDE, {}), (GUIDE_ALIAS, {}), MEMSVC_PORT="1")
-    assert given == [(False, WORKFLOW)] * 2
+    about = {"about": "timeline"}
+    calls = [(GUIDE, {}), (GUIDE_ALIAS, {}), (GUIDE, about), (GUIDE_ALIAS, {"about": "x"})]
+    (whole, alias, one, unknown) = answers(*calls, MEMSVC_PORT="1")
+    assert whole == alias == (False, WORKFLOW)
+    assert one == (False, explain(about))
+    assert unknown[0]
 
 
 def test_an_error_is_the_sentence_of_the_worker_and_the_address_of_help(port: str) -> None:

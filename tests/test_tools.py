@@ -1,6 +1,7 @@
 """Tools of MCP: what they say of themselves, and how a call becomes a request."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from memsvc.tools import (
     TOOLS,
     WORKFLOW,
     definitions,
+    explain,
     find_tool,
     request_pairs,
 )
@@ -96,8 +98,27 @@ def test_tools_only_read() -> None:
     assert all(tool["annotations"] == {"readOnlyHint": True} for tool in definitions())
 
 
-def test_the_guide_takes_nothing_and_names_the_layers_in_their_order() -> None:
-    assert definition(GUIDE)["inputSchema"] == {"type": "object", "properties": {}}
+def test_no_tool_has_an_empty_schema_and_the_guide_needs_nothing() -> None:
+    assert all(tool["inputSchema"]["properties"] for tool in definitions())
+    assert "required" not in definition(GUIDE)["inputSchema"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_guide_explains_a_tool_with_each_of_its_parameters(name: str) -> None:
+    text = explain({"about": name})
+    assert text.startswith(f"{name}: {definition(name)['description']}\n")
+    told = re.findall(r"^- (\w+) \(", text, re.M)
+    assert told == list(definition(name)["inputSchema"]["properties"])
+
+
+def test_the_guide_explains_everything_unless_asked_about_a_tool() -> None:
+    assert explain({}) == explain({"about": None}) == explain({"about": ""}) == WORKFLOW
+    with pytest.raises(BadRequest) as caught:
+        explain({"about": "get_everything"})
+    assert all(name in caught.value.detail for name in ("get_everything", *NAMES))
+
+
+def test_the_guide_names_the_layers_in_their_order() -> None:
     for text in (WORKFLOW, definition(GUIDE)["description"], INSTRUCTIONS):
         places = [text.index(name) for name in ("search", "timeline", "get_observations")]
         assert places == sorted(places)
