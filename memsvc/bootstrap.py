@@ -1,5 +1,6 @@
 """Settings to services: the only place that names adapters."""
 
+import os
 from pathlib import Path
 
 from memsvc.errors import SemanticUnavailable
@@ -17,8 +18,11 @@ def build_store(settings: Settings) -> SqliteStore:
     return open_store(settings.database)
 
 
-def build_semantic(settings: Settings, store: SqliteStore) -> SemanticSearch:
-    """Semantic search as the settings want it; it loads nothing until it is started."""
+def build_semantic(settings: Settings, store: SqliteStore, *, share: int = 2) -> SemanticSearch:
+    """Semantic search as the settings want it; it loads nothing until it is started.
+
+    It embeds with one in `share` of the cores: searches keep the others.
+    """
     if settings.semantic == "off":
         return SwitchedOff()
     from memsvc.semantic import Parts, Semantic
@@ -27,7 +31,8 @@ def build_semantic(settings: Settings, store: SqliteStore) -> SemanticSearch:
     parts = Parts(
         lambda: load_embedder(settings), lambda embedder, name: open_index(settings, embedder, name)
     )
-    return Semantic(store, SqliteVectors(store.connections), parts)
+    threads = max(1, (os.cpu_count() or 1) // share)
+    return Semantic(store, SqliteVectors(store.connections), parts, threads=threads)
 
 
 def load_embedder(settings: Settings) -> Embedder:

@@ -131,7 +131,7 @@ def index(rebuild: bool) -> None:
     settings = load_settings()
     store = build_store(settings)
     try:
-        semantic = build_semantic(settings, store)
+        semantic = build_semantic(settings, store, share=1)
         if rebuild:
             semantic.ask_rebuild()
         follow = follow_worker if is_running(settings) else follow_here

@@ -1,6 +1,7 @@
 """Keeping the semantic index up to date: texts to vectors, vectors to the index, in small steps."""
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy
 
@@ -16,17 +17,23 @@ CHANGES_A_STEP = 1_000
 
 
 def embed_some(
-    store: VectorStore, embedder: Embedder, stopped: Callable[[], bool] = lambda: False
+    store: VectorStore,
+    embedder: Embedder,
+    stopped: Callable[[], bool] = lambda: False,
+    pool: ThreadPoolExecutor | None = None,
 ) -> int:
-    """Embed the newest of the records that wait, and give how many were done."""
+    """Embed the newest of the records that wait, one after the other or by all threads of a pool,
+    and give how many were done.
+    """
     waiting = store.pending(RECORDS_A_STEP)
     records = store.records(pending.ref for pending in waiting)
-    done: list[tuple[Pending, Vector]] = []
-    for pending in waiting:
-        if stopped():
-            break
-        if record := records.get(pending.ref):
-            done.append((pending, embed_record(embedder, record)))
+
+    def embedded(pending: Pending) -> Vector | None:
+        record = None if stopped() else records.get(pending.ref)
+        return embed_record(embedder, record) if record else None
+
+    found = (pool.map if pool else map)(embedded, waiting)
+    done = [(pending, v) for pending, v in zip(waiting, found, strict=True) if v is not None]
     if done:
         store.keep_vectors(done, embedder.fingerprint)
     return len(done)

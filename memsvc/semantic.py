@@ -53,9 +53,14 @@ class Parts:
 
 
 class Semantic:
-    """The semantic part of a worker. `start` lets it load and index in the background."""
+    """The semantic part of a worker. `start` lets it load and index in the background.
 
-    def __init__(self, store: Store, vectors: VectorStore, parts: Parts) -> None:
+    `threads` embed records at the same time.
+    """
+
+    def __init__(
+        self, store: Store, vectors: VectorStore, parts: Parts, *, threads: int = 1
+    ) -> None:
         self._store, self._vectors, self._parts = store, vectors, parts
         self._embedder: Embedder | None = None
         self._index: SemanticIndex | None = None
@@ -67,6 +72,7 @@ class Semantic:
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._reader = ThreadPoolExecutor(1, "meaning")
+        self._embedders = ThreadPoolExecutor(threads, "embedding")
         self._begin = lru_cache(REMEMBERED)(lambda text: self._reader.submit(self._embed, text))
 
     def start(self) -> None:
@@ -78,6 +84,7 @@ class Semantic:
         self._stopping.set()
         if self._thread:
             self._thread.join()
+        self._embedders.shutdown()
         self._reader.shutdown()
         self._drop_index()
 
@@ -174,7 +181,7 @@ class Semantic:
     def step(self) -> int:
         """Embed some records and let the index follow; how much was done. Raises MemsvcError."""
         embedder = self._embedder or self._load()
-        done = embed_some(self._vectors, embedder, self._stopping.is_set)
+        done = embed_some(self._vectors, embedder, self._stopping.is_set, self._embedders)
         if self._stopping.is_set() or time.monotonic() < self._retry_at:
             return done
         index = self._index or self._open(embedder)

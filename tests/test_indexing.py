@@ -1,7 +1,9 @@
 """Records to vectors, vectors to the index, whatever happens in between."""
 
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -95,6 +97,31 @@ def test_who_stops_in_the_middle_keeps_what_is_done(
     own_store.write([named("a"), named("b"), named("c")])
     assert embed_some(vectors, model, lambda: len(model.texts) == 2) == 2
     assert vectors.count_pending() == 1
+
+
+class Together(WordEmbedder):
+    """Gives no vector before two texts are being embedded at the same time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.both = threading.Barrier(2, timeout=30)
+
+    def embed(self, text: str) -> Vector:
+        self.both.wait()
+        return super().embed(text)
+
+
+def test_the_threads_of_a_pool_embed_at_the_same_time(
+    own_store: SqliteStore, vectors: SqliteVectors, index: ExactIndex
+) -> None:
+    own_store.write([named(name) for name in ("payment", "parser")])
+    with ThreadPoolExecutor(2) as pool:
+        assert embed_some(vectors, Together(), pool=pool) == 2
+    kept = vectors.vectors(Kind.OBSERVATION, [1, 2], WordEmbedder().fingerprint)
+    alone = {
+        id: embed_record(WordEmbedder(), named(n)) for id, n in ((1, "payment"), (2, "parser"))
+    }
+    assert all(numpy.allclose(kept[id], alone[id], atol=1e-3) for id in (1, 2))
 
 
 def test_nothing_to_do_is_nothing_done(
