@@ -9,10 +9,10 @@ from memsvc.economics import Discovery, Economics, learned
 from memsvc.model import Filter, Hit, Kind, Observation, Record, Summary
 from memsvc.page import Page, Row, priced
 from memsvc.render import one_line
-from memsvc.request import in_projects
+from memsvc.request import read_search
 from memsvc.rows import read_tokens, title_of
 from memsvc.services import Services
-from memsvc.suggestions import nearest_names
+from memsvc.suggestions import suggest
 
 BUDGET: Final = 1500
 """Tokens that the page may cost unless told otherwise."""
@@ -27,12 +27,12 @@ ROWS: Final = 50
 
 def start_page(services: Services, given: Mapping[str, Any]) -> Page:
     """The newest observations and what the last summary says; by time alone."""
-    selection = in_projects(given)
+    search = read_search(services, given, list(Kind))
     with services.store.snapshot():
-        hits = _newest(services, Kind.OBSERVATION, selection, given["limit"])
+        hits = _newest(services, Kind.OBSERVATION, search.selection, given["limit"])
         records = services.store.records(hit.ref for hit in hits)
-        total = services.store.count(Kind.OBSERVATION, selection)
-        notes = _last_summary(services, selection) or _nothing(services, given, total)
+        total = services.store.count(Kind.OBSERVATION, search.selection)
+        notes = _last_summary(services, search.selection) or suggest(services, search, total)
     return Page(
         echo={"project": ",".join(given.get("project") or ())},
         rows=tuple(_row(hit, records[hit.ref]) for hit in hits),
@@ -70,28 +70,19 @@ def _row(hit: Hit, record: Record) -> Row:
 
 def _last_summary(services: Services, selection: Filter) -> dict[str, Any]:
     """What the last session summary says for whoever goes on from there."""
-    for hit in _newest(services, Kind.SESSION, selection, 1):
-        record = services.store.records([hit.ref])[hit.ref]
-        assert isinstance(record, Summary)
-        said = {"learned": record.learned, "next_steps": record.next_steps}
-        return {
-            "summary": {
-                "ref": str(hit.ref),
-                "title": title_of(record, hit.ref),
-                "created_at_epoch": record.created_at_epoch,
-                **{name: text for name, text in said.items() if text.strip()},
-            }
-        }
-    return {}
-
-
-def _nothing(services: Services, given: Mapping[str, Any], total: int) -> dict[str, Any]:
-    """Where to turn when there is no memory of the projects asked for."""
-    if total or not given.get("project"):
+    hits = _newest(services, Kind.SESSION, selection, 1)
+    if not hits:
         return {}
-    in_use = [project.name for project in services.store.projects()]
-    near = [each for name in given["project"] for each in nearest_names("project", name, in_use)]
-    return {"nearest": {"project": list(dict.fromkeys(near))}} if near else {}
+    record = services.store.records([hits[0].ref])[hits[0].ref]
+    assert isinstance(record, Summary)
+    said = {"learned": record.learned, "next_steps": record.next_steps}
+    summary = {
+        "ref": str(hits[0].ref),
+        "title": title_of(record, hits[0].ref),
+        "created_at_epoch": record.created_at_epoch,
+        **{name: text for name, text in said.items() if text.strip()},
+    }
+    return {"summary": summary}
 
 
 def write_start(page: Page) -> str:

@@ -83,7 +83,7 @@ def _tool(name: str, description: str, schema: dict[str, Any]) -> dict[str, Any]
 
 def _input(operation: Operation) -> dict[str, Any]:
     offered = _offered(operation)
-    properties = {name: _property(describe_parameter(name, f), f) for name, f in offered.items()}
+    properties = {name: _property(name, field) for name, field in offered.items()}
     required = [name for name, field in offered.items() if field.required]
     schema = {"type": "object", "properties": properties}
     return schema | ({"required": required} if required else {})
@@ -93,8 +93,9 @@ def _offered(operation: Operation) -> dict[str, fields.Field[Any]]:
     return {n: f for n, f in operation.schema.fields.items() if n not in NOT_OFFERED}
 
 
-def _property(described: Mapping[str, Any], field: fields.Field[Any]) -> dict[str, Any]:
+def _property(name: str, field: fields.Field[Any]) -> dict[str, Any]:
     """A parameter without what its schema says twice: the allowed values, a default of them all."""
+    described = describe_parameter(name, field)
     schema, allowed = parameter_schema(field), described.get("allowed", [])
     if allowed and schema.get("default") == allowed:
         del schema["default"]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from samples import DAY, HOUR, NOW, numbered, services_over
 from strategies import names, texts
 
+from benchmarks.sample import run_command, sample_worker
 from memsvc.model import Observation, Record, Summary
 from memsvc.services import Services
 from memsvc.start_page import BUDGET, CEILING
@@ -62,6 +63,15 @@ def test_it_says_what_it_all_costs_and_how_to_dig_deeper(client: FlaskClient) ->
     assert "memsvc timeline 1 " in text
     assert text.endswith("memsvc read 1,2\n")
     assert f"{count_tokens(text)} tokens" in text.splitlines()[0]
+
+
+def test_every_command_that_it_names_runs_as_printed() -> None:
+    with sample_worker() as address:
+        (line,) = re.findall(r"^More: (.*)$", run_command("memsvc context", address), re.M)
+        for command in line.split(" · "):
+            assert command.startswith("memsvc ")
+            printed = run_command(command.replace("WORDS", "refund"), address)
+            assert re.search(r"^(\||###) ", printed, re.M), command
 
 
 def test_it_names_the_projects_where_there_are_several(client: FlaskClient) -> None:

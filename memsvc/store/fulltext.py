@@ -215,8 +215,8 @@ def by_time(
 def count(search: Search) -> int:
     """Give the exact number of matches."""
     words = list(_worth(search))
-    if not search.scope.condition and [search.match(words)] == [f"({word})" for word in words]:
-        return search.count_of(words[0])  # a single word and nothing else: known already
+    if len(words) == 1 and not search.scope.condition and search.match(words) == f"({words[0]})":
+        return search.count_of(words[0])  # nothing else is asked for: known already
     source, parameters = _source(search, [words])
     (number,) = search.connection.execute(f"SELECT count(*) {source}", parameters).fetchone()
     return int(number)
@@ -290,7 +290,7 @@ def spaced(text: str) -> str:
 
 
 def _pairs(query: Query) -> list[str]:
-    """Give each two words that follow each other, in the form in which `_plain` has them."""
+    """Give each two words that follow each other, in the form in which `spaced` has them."""
     pairs = pairwise(language.token_sequence(query))
     return list(dict.fromkeys(spaced(f"{left} {right}") for left, right in pairs))
 
