@@ -14,7 +14,7 @@ from benchmarks import savings as saving
 from benchmarks import session_start as starting
 from benchmarks import speed as timing
 from benchmarks import tokens as budgets
-from memsvc.settings import INDEXES
+from memsvc.configuration.settings import INDEXES
 
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)

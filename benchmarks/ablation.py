@@ -15,9 +15,9 @@ from benchmarks.ranked_store import AskedStore, Bench, Column, Remembering, benc
 from benchmarks.tables import report
 from benchmarks.ways_to_rank import ON_A_SERVER, WAYS, Way
 from benchmarks.worker import home_in
-from memsvc.bootstrap import load_embedder
-from memsvc.errors import MemsvcError
-from memsvc.settings import load_settings
+from memsvc.configuration.bootstrap import load_embedder
+from memsvc.configuration.settings import load_settings
+from memsvc.core.errors import MemsvcError
 
 DIALOGUES = "locomo_"
 """How the names of sets start whose queries may be asked within their projects."""

@@ -13,7 +13,7 @@ from benchmarks.loading import opened_store
 from benchmarks.tables import Row
 from benchmarks.trial import INDEX, QUERIES, Trial, direct_session, opened_index, post, say, serving
 from benchmarks.worker import PATIENCE, Worker, await_index, last_words, start_command
-from memsvc.bootstrap import load_embedder
+from memsvc.configuration.bootstrap import load_embedder
 
 NOTICE = 20.0
 """Seconds in which answers must say that the index is broken."""

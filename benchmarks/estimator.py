@@ -11,9 +11,9 @@ from tokenizers import Tokenizer
 from benchmarks.http_client import Client, url
 from benchmarks.metrics import percentile
 from benchmarks.tables import Row
-from memsvc.model import Kind
-from memsvc.page import to_json
-from memsvc.tokens import count_tokens
+from memsvc.answers.page import to_json
+from memsvc.core.records import Kind
+from memsvc.core.tokens import count_tokens
 
 RECORDS = 2000
 """The most records that are read in full."""

@@ -14,14 +14,15 @@ from benchmarks.loading import opened_store
 from benchmarks.tables import Row
 from benchmarks.trial import QUERIES, Trial, opened_index, post, say, serving
 from benchmarks.worker import Worker, await_index
-from memsvc.bootstrap import load_embedder
-from memsvc.indexing import embed_record
-from memsvc.model import SHAPES, Filter, Kind, Record, Ref
-from memsvc.passages import passages
-from memsvc.ports import Embedder, SemanticIndex, Vector
-from memsvc.semantic import best_of
-from memsvc.store.sqlite import SqliteStore
-from memsvc.store.vectors import SqliteVectors
+from memsvc.adapters.sqlite.store import SqliteStore
+from memsvc.adapters.sqlite.vectors import SqliteVectors
+from memsvc.application.semantic.index_sync import embed_record
+from memsvc.application.semantic.worker import best_of
+from memsvc.configuration.bootstrap import load_embedder
+from memsvc.core.filters import Filter
+from memsvc.core.passages import passages
+from memsvc.core.ports.vectors import Embedder, SemanticIndex, Vector
+from memsvc.core.records import SHAPES, Kind, Record, Ref
 
 SOONEST, LATEST = 0.2, 4.0
 """Seconds after it listens in which a worker is killed: it loads its model in the first of them."""

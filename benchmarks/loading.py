@@ -14,10 +14,11 @@ import click
 
 from benchmarks.processes import peak_memory
 from benchmarks.worker import last_words, start_command, stop
-from memsvc.bootstrap import build_store
-from memsvc.model import Filter, Kind
-from memsvc.settings import load_settings
-from memsvc.store.sqlite import SqliteStore
+from memsvc.adapters.sqlite.store import SqliteStore
+from memsvc.configuration.bootstrap import build_store
+from memsvc.configuration.settings import load_settings
+from memsvc.core.filters import Filter
+from memsvc.core.records import Kind
 
 STORE_FILES = ("memsvc.db", "memsvc.db-wal", "memsvc.db-shm")
 

@@ -15,7 +15,7 @@ from benchmarks.loading import load
 from benchmarks.metrics import DEPTH, METRICS, average, percentile, score
 from benchmarks.tables import report
 from benchmarks.worker import await_index, home_in, running_worker
-from memsvc.parameters import DEFAULT_DAYS
+from memsvc.schemas.parameters import DEFAULT_DAYS
 
 ROUTE = "/api/search/observations"
 GROUPED_BY = ("style", "kind")

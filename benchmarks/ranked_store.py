@@ -21,21 +21,23 @@ from benchmarks.ways_to_rank import (
     without_parts,
     without_title,
 )
-from memsvc import query as language
-from memsvc.bootstrap import open_index
-from memsvc.dates import DAY_MS, now_ms
-from memsvc.indexing import embed_some
-from memsvc.model import Filter, Hit, Kind, Ref
-from memsvc.parameters import DEFAULT_DAYS
-from memsvc.ports import Embedder
-from memsvc.request import read_search
-from memsvc.semantic import Parts, Semantic
-from memsvc.services import Services
-from memsvc.settings import Settings, load_settings
-from memsvc.store import fulltext
-from memsvc.store.connections import Connections
-from memsvc.store.sqlite import SqliteStore
-from memsvc.store.vectors import SqliteVectors
+from memsvc.adapters.sqlite.connections import Connections
+from memsvc.adapters.sqlite.fulltext import ranking as fulltext
+from memsvc.adapters.sqlite.store import SqliteStore
+from memsvc.adapters.sqlite.vectors import SqliteVectors
+from memsvc.application.requests import read_search
+from memsvc.application.semantic.index_sync import embed_some
+from memsvc.application.semantic.worker import Parts, Semantic
+from memsvc.application.services import Services
+from memsvc.configuration.bootstrap import open_index
+from memsvc.configuration.settings import Settings, load_settings
+from memsvc.core import query as language
+from memsvc.core.dates import DAY_MS, now_ms
+from memsvc.core.filters import Filter
+from memsvc.core.ports.store import Hit
+from memsvc.core.ports.vectors import Embedder
+from memsvc.core.records import Kind, Ref
+from memsvc.schemas.parameters import DEFAULT_DAYS
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,17 +16,16 @@ import requests
 from click.testing import CliRunner
 from werkzeug.serving import make_server
 
-from memsvc.bootstrap import build_store
-from memsvc.cli import memsvc
-from memsvc.importers.ingest import ingest
-from memsvc.importers.jsonl import read_jsonl
-from memsvc.ports import SemanticSearch
-from memsvc.sample import SAMPLE
-from memsvc.services import Services
-from memsvc.settings import load_settings
-from memsvc.skill import ADDRESS
-from memsvc.store.sqlite import SqliteStore
-from memsvc.web import create_app
+from memsvc.adapters.importers.jsonl import SAMPLE, read_jsonl
+from memsvc.adapters.sqlite.store import SqliteStore
+from memsvc.api.skill_pages import ADDRESS
+from memsvc.application.importing.ingest import ingest
+from memsvc.application.services import Services
+from memsvc.configuration.bootstrap import build_store
+from memsvc.configuration.settings import load_settings
+from memsvc.core.ports.vectors import SemanticSearch
+from memsvc.entrypoints.cli.main import memsvc
+from memsvc.entrypoints.http.app import create_app
 
 NOW = 1_794_571_200_000  # 2026-11-13 12:00 UTC, the day after the sample's last record
 

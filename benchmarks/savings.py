@@ -21,7 +21,7 @@ from benchmarks.metrics import percentile
 from benchmarks.sample import sample_worker
 from benchmarks.skill_agent import Agent, Attempt, listed, read_tasks, words_of
 from benchmarks.tables import Row, report
-from memsvc.tokens import ESTIMATOR
+from memsvc.core.tokens import ESTIMATOR
 
 Task = dict[str, Any]
 Strategy = Callable[[Agent, Task], Attempt]

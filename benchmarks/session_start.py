@@ -21,10 +21,10 @@ from benchmarks.metrics import percentile
 from benchmarks.questions import Questions, routes
 from benchmarks.tables import report
 from benchmarks.worker import Worker, running_worker, temporary_home
-from memsvc.model import Observation
-from memsvc.page import to_json
-from memsvc.tokens import ESTIMATOR, count_tokens
-from memsvc.tools import definitions
+from memsvc.answers.page import to_json
+from memsvc.api.mcp_tools import definitions
+from memsvc.core.records import Observation
+from memsvc.core.tokens import ESTIMATOR, count_tokens
 
 SAMPLE = 2000
 REQUESTS = 500

@@ -17,8 +17,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from benchmarks.sample import NOW, run_command, sample_worker
-from memsvc.skill import tree
-from memsvc.tokens import count_tokens
+from memsvc.core.tokens import count_tokens
+from memsvc.entrypoints.skill.install import tree
 
 TASKS = tree() / "evals" / "tasks.json"
 MOST_ROWS = 5

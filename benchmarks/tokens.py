@@ -18,9 +18,9 @@ from benchmarks.metrics import percentile
 from benchmarks.questions import Questions
 from benchmarks.tables import report
 from benchmarks.worker import running_worker, temporary_home
-from memsvc.page import to_json
-from memsvc.parameters import SMALLEST_BUDGET
-from memsvc.tokens import ESTIMATOR, count_tokens
+from memsvc.answers.page import to_json
+from memsvc.core.tokens import ESTIMATOR, count_tokens
+from memsvc.schemas.parameters import SMALLEST_BUDGET
 
 Texts = tuple[list[str], list[str]]
 """As text and as JSON."""

@@ -14,11 +14,11 @@ import requests
 from benchmarks.corpus import Item
 from benchmarks.processes import foreign_connections
 from benchmarks.worker import PATIENCE, Worker, running_worker
-from memsvc.bootstrap import open_index
-from memsvc.ports import Embedder, SemanticIndex
-from memsvc.settings import Settings, load_settings
-from memsvc.store.sqlite import SqliteStore
-from memsvc.store.vectors import SqliteVectors
+from memsvc.adapters.sqlite.store import SqliteStore
+from memsvc.adapters.sqlite.vectors import SqliteVectors
+from memsvc.configuration.bootstrap import open_index
+from memsvc.configuration.settings import Settings, load_settings
+from memsvc.core.ports.vectors import Embedder, SemanticIndex
 
 INDEX: Final = "chroma"
 

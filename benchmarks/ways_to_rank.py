@@ -10,18 +10,19 @@ import click
 import numpy
 
 from benchmarks.metrics import DEPTH
-from memsvc import fusion, ranking
-from memsvc import query as language
-from memsvc.fusion import Fused
-from memsvc.indexing import unit
-from memsvc.model import Change, Kind, Record, Ref
-from memsvc.passages import passages
-from memsvc.ports import Vector
-from memsvc.request import Search
-from memsvc.services import Services
-from memsvc.store import fulltext
-from memsvc.store.connections import Connections
-from memsvc.store.vectors import SqliteVectors
+from memsvc.adapters.sqlite.connections import Connections
+from memsvc.adapters.sqlite.fulltext import ranking as fulltext
+from memsvc.adapters.sqlite.vectors import SqliteVectors
+from memsvc.application import ranking
+from memsvc.application.requests import Search
+from memsvc.application.semantic.index_sync import unit
+from memsvc.application.services import Services
+from memsvc.core import fusion
+from memsvc.core import query as language
+from memsvc.core.fusion import Fused
+from memsvc.core.passages import passages
+from memsvc.core.ports.vectors import Change, Vector
+from memsvc.core.records import Kind, Record, Ref
 
 KIND = Kind.OBSERVATION
 

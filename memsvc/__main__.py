@@ -1,5 +1,5 @@
 """`python -m memsvc` is the `memsvc` command."""
 
-from memsvc.cli import main
+from memsvc.entrypoints.cli.main import main
 
 main()

@@ -17,9 +17,9 @@ from flask.testing import FlaskClient
 from meaning import indexed
 from samples import NOW, fill, services_over
 
-from memsvc.services import Services
-from memsvc.store.sqlite import SqliteStore, open_store
-from memsvc.web import create_app
+from memsvc.adapters.sqlite.store import SqliteStore, open_store
+from memsvc.application.services import Services
+from memsvc.entrypoints.http.app import create_app
 
 
 @pytest.fixture(scope="session")

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from benchmarks.sample import run_command, sample_worker
 from benchmarks.savings import savings
-from memsvc.settings import SETTINGS
-from memsvc.skill import pages, tree
+from memsvc.api.skill_pages import pages
+from memsvc.configuration.settings import SETTINGS
+from memsvc.entrypoints.skill.install import tree
 
 ROOT = Path(__file__).parent.parent
 

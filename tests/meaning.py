@@ -7,13 +7,14 @@ from functools import cache
 
 import numpy
 
-from memsvc.errors import SemanticUnavailable
-from memsvc.index.exact import ExactIndex
-from memsvc.model import Filter, Kind
-from memsvc.ports import Embedder, SemanticIndex, Vector
-from memsvc.semantic import Parts, Semantic
-from memsvc.store.sqlite import SqliteStore
-from memsvc.store.vectors import SqliteVectors
+from memsvc.adapters.indexes.exact import ExactIndex
+from memsvc.adapters.sqlite.store import SqliteStore
+from memsvc.adapters.sqlite.vectors import SqliteVectors
+from memsvc.application.semantic.worker import Parts, Semantic
+from memsvc.core.errors import SemanticUnavailable
+from memsvc.core.filters import Filter
+from memsvc.core.ports.vectors import Embedder, SemanticIndex, Vector
+from memsvc.core.records import Kind
 
 DIMENSION = 64
 SAME = {"billed": "charged", "payment": "charge", "customers": "users"}

@@ -4,7 +4,7 @@ import contextlib
 import sqlite3
 from pathlib import Path
 
-from memsvc.store import migrations
+from memsvc.adapters.sqlite.schema import migrations
 
 _SCHEMA = "SELECT type, name FROM sqlite_master WHERE sql IS NOT NULL"
 

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from memsvc.model import Kind, Observation, Prompt, Record, Summary, WorkSession
-from memsvc.services import Services
-from memsvc.store.sqlite import SqliteStore
+from memsvc.adapters.sqlite.store import SqliteStore
+from memsvc.application.services import Services
+from memsvc.core.records import Kind, Observation, Prompt, Record, Summary, WorkSession
 
 HOUR = 3_600_000
 DAY = 24 * HOUR

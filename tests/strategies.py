@@ -5,10 +5,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from memsvc.catalog import describe_parameter
-from memsvc.model import Kind, Observation, Prompt, Record, Summary
-from memsvc.operations import Operation
-from memsvc.tools import NOT_OFFERED
+from memsvc.api.mcp_tools import NOT_OFFERED
+from memsvc.api.operations import Operation
+from memsvc.api.parameter_facts import describe_parameter
+from memsvc.core.records import Kind, Observation, Prompt, Record, Summary
 
 WORDS = [
     "payment",

@@ -52,7 +52,9 @@ def test_importers_know_the_store_by_its_port_alone(path: Path) -> None:
     assert {module.split(".")[0] for module in modules} & FRAMEWORKS == set()
 
 
-@pytest.mark.parametrize("module", ["memsvc.search", "memsvc.operations", "memsvc.store.sqlite"])
+@pytest.mark.parametrize(
+    "module", ["memsvc.application.search", "memsvc.api.operations", "memsvc.adapters.sqlite.store"]
+)
 def test_the_core_runs_without_loading_a_framework(module: str) -> None:
     code = f"import sys, {module}; print(*sorted(sys.modules))"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

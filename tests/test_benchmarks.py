@@ -22,9 +22,9 @@ from benchmarks.metrics import average, percentile, score
 from benchmarks.savings import missed
 from benchmarks.tables import table
 from benchmarks.ways_to_rank import WAYS, patched, without_title
-from memsvc import fusion, passages
-from memsvc.indexing import embed_record
-from memsvc.model import Observation
+from memsvc.application.semantic.index_sync import embed_record
+from memsvc.core import fusion, passages
+from memsvc.core.records import Observation
 
 TITLES = ("Fixed the login redirect", "Cache warms slowly", "Retry uploads in src/upload.py")
 

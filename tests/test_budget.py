@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from samples import DAY, NOW, numbered, services_over
 from strategies import plain_queries, queries
 
-from memsvc.model import Observation, Prompt, Record, Summary
-from memsvc.page import CLIPPED, priced
-from memsvc.store.sqlite import open_store
-from memsvc.tokens import count_tokens
-from memsvc.web import create_app
+from memsvc.adapters.sqlite.store import open_store
+from memsvc.answers.budget import CLIPPED
+from memsvc.answers.page import priced
+from memsvc.core.records import Observation, Prompt, Record, Summary
+from memsvc.core.tokens import count_tokens
+from memsvc.entrypoints.http.app import create_app
 
 CJK = "登录令牌过期后用户会被登出。" * 80
 LATIN = "the payment retry reads the ledger, the cache and the parser. " * 40

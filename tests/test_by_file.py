@@ -6,7 +6,7 @@ import pytest
 from flask.testing import FlaskClient
 from samples import OBSERVATIONS, SUMMARIES
 
-from memsvc.model import SHAPES, Ref, kind_of
+from memsvc.core.records import SHAPES, Ref, kind_of
 
 
 def _files(ask: Any, path: str) -> set[str]:

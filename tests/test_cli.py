@@ -8,9 +8,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from benchmarks.sample import sample_worker
-from memsvc import cli, commands
-from memsvc.operations import OPERATIONS
-from memsvc.settings import SETTINGS, load_settings
+from memsvc.api.operations import OPERATIONS
+from memsvc.configuration.settings import SETTINGS, load_settings
+from memsvc.entrypoints.cli import main as cli
+from memsvc.entrypoints.cli import operations as commands
 from tests.meaning import indexed
 
 
@@ -144,7 +145,7 @@ def test_an_interrupted_import_says_what_is_left_of_it(home, monkeypatch, flags,
     def interrupted(*args: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("memsvc.store.records.foresee", interrupted)
+    monkeypatch.setattr("memsvc.adapters.sqlite.records.foresee", interrupted)
     words = ["import", "jsonl", str(home / "records.jsonl"), *flags]
     result = CliRunner().invoke(cli.memsvc, words)
     assert result.exit_code == commands.FAILED

@@ -6,8 +6,8 @@ import pytest
 from flask.testing import FlaskClient
 from samples import DAY, HOUR, NOW, numbered
 
-from memsvc.model import Observation, Summary
-from memsvc.store.sqlite import SqliteStore
+from memsvc.adapters.sqlite.store import SqliteStore
+from memsvc.core.records import Observation, Summary
 
 
 def test_recent_shows_the_work_sessions_last_worked_on(ask: Any) -> None:

@@ -12,10 +12,11 @@ from old_stores import bring_back
 from samples import DAY, NOW, fill, numbered
 from strategies import records
 
-from memsvc.economics import TOGETHER, Discovery, Economics, learned
-from memsvc.model import Filter, Kind, Observation, Prompt, Record, Summary
-from memsvc.rows import read_tokens
-from memsvc.store.sqlite import SqliteStore, open_store
+from memsvc.adapters.sqlite.store import SqliteStore, open_store
+from memsvc.answers.rows import read_tokens
+from memsvc.core.economics import TOGETHER, Discovery, Economics, learned
+from memsvc.core.filters import Filter
+from memsvc.core.records import Kind, Observation, Prompt, Record, Summary
 
 
 def cost_of(client: FlaskClient, *observations: dict[str, Any]) -> int:

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy
 import pytest
 
-from memsvc import embed
-from memsvc.bootstrap import load_embedder
-from memsvc.errors import SemanticUnavailable
-from memsvc.indexing import embed_record
-from memsvc.model import Observation
-from memsvc.ports import Embedder
-from memsvc.settings import load_settings
+from memsvc.adapters import onnx_embedder as embed
+from memsvc.application.semantic.index_sync import embed_record
+from memsvc.configuration.bootstrap import load_embedder
+from memsvc.configuration.settings import load_settings
+from memsvc.core.errors import SemanticUnavailable
+from memsvc.core.ports.vectors import Embedder
+from memsvc.core.records import Observation
 
 PARAPHRASES = (
     ("Customers were billed two times for one order", "Fixed the double charge at checkout"),

@@ -11,14 +11,14 @@ import pytest
 from flask.testing import FlaskClient
 from samples import NOW
 
-from memsvc.catalog import error_codes
-from memsvc.errors import KINDS, MemsvcError, StoreUnavailable
-from memsvc.model import Record, Ref
-from memsvc.operations import OPERATIONS
-from memsvc.results import Problem
-from memsvc.services import Services
-from memsvc.store.sqlite import SqliteStore
-from memsvc.web import LARGEST_BODY, create_app
+from memsvc.adapters.sqlite.store import SqliteStore
+from memsvc.api.help import error_codes
+from memsvc.api.operations import OPERATIONS
+from memsvc.application.services import Services
+from memsvc.core.errors import KINDS, MemsvcError, StoreUnavailable
+from memsvc.core.records import Record, Ref
+from memsvc.entrypoints.http.app import LARGEST_BODY, create_app
+from memsvc.schemas.results import Problem
 
 JSON = "application/json"
 

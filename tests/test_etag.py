@@ -4,11 +4,11 @@ import pytest
 from flask.testing import FlaskClient
 from samples import NOW, services_over
 
-from memsvc.catalog import example_path
-from memsvc.operations import OPERATIONS
-from memsvc.services import Services
-from memsvc.store.sqlite import SqliteStore
-from memsvc.web import create_app
+from memsvc.adapters.sqlite.store import SqliteStore
+from memsvc.api.help import example_path
+from memsvc.api.operations import OPERATIONS
+from memsvc.application.services import Services
+from memsvc.entrypoints.http.app import create_app
 
 PATHS = [example_path(operation) for operation in OPERATIONS if operation.method == "GET"]
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import OBSERVATIONS
 
-from memsvc.paths import normal_path
+from memsvc.core.paths import normal_path
 
 
 def _refs(page: Any) -> set[str]:

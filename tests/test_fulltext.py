@@ -10,12 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memsvc.model import Kind, Observation, Prompt, Summary
-from memsvc.query import parse
-from memsvc.store import fulltext, spelling
-from memsvc.store.fulltext import Frequencies, Scope, Search
-from memsvc.store.sqlite import open_store
-from memsvc.words import tag
+from memsvc.adapters.sqlite.fulltext import ranking as fulltext
+from memsvc.adapters.sqlite.fulltext import spelling
+from memsvc.adapters.sqlite.fulltext.index_words import tag
+from memsvc.adapters.sqlite.fulltext.ranking import Frequencies, Scope, Search
+from memsvc.adapters.sqlite.store import open_store
+from memsvc.core.query import parse
+from memsvc.core.records import Kind, Observation, Prompt, Summary
 
 Ask = Callable[..., Search]
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memsvc.fusion import LAST, Fused, fuse
+from memsvc.core.fusion import LAST, Fused, fuse
 
 LEXICAL = st.dictionaries(st.integers(0, 12), st.floats(0, 1), max_size=8)
 COSINES = st.dictionaries(st.integers(0, 12), st.floats(-1, 1), max_size=8)

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from memsvc.operations import OPERATIONS
-from memsvc.tokens import ESTIMATOR
+from memsvc.api.operations import OPERATIONS
+from memsvc.core.tokens import ESTIMATOR
 
 FORMS = ["application/json", "text/markdown", "text/html"]
 

@@ -15,9 +15,9 @@ import pytest
 from conftest import Worker, start_worker
 from samples import NOW, numbered
 
-from memsvc.hook import page_in_time
-from memsvc.model import Observation, Summary
-from memsvc.store.sqlite import open_store
+from memsvc.adapters.sqlite.store import open_store
+from memsvc.core.records import Observation, Summary
+from memsvc.entrypoints.hook import page_in_time
 from tests.documents import ROOT
 
 PLENTY = 30.0

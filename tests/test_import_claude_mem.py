@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
-from memsvc.errors import SourceUnreadable
-from memsvc.importers.claude_mem import default_database, read_claude_mem
-from memsvc.importers.ingest import ingest
-from memsvc.importers.report import Report
-from memsvc.model import Filter, Kind, Observation, Prompt, Record, Summary
-from memsvc.store.sqlite import SqliteStore, open_store
+from memsvc.adapters.importers.claude_mem import default_database, read_claude_mem
+from memsvc.adapters.sqlite.store import SqliteStore, open_store
+from memsvc.application.importing.ingest import ingest
+from memsvc.application.importing.report import Report
+from memsvc.core.errors import SourceUnreadable
+from memsvc.core.filters import Filter
+from memsvc.core.records import Kind, Observation, Prompt, Record, Summary
 
 NOON = 1_790_000_000_000
 

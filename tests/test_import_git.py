@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from memsvc.errors import SourceUnreadable
-from memsvc.importers.git import commit_type, read_git
-from memsvc.importers.ingest import ingest
-from memsvc.model import Filter, Kind
-from memsvc.store.sqlite import SqliteStore, open_store
+from memsvc.adapters.importers.git import commit_type, read_git
+from memsvc.adapters.sqlite.store import SqliteStore, open_store
+from memsvc.application.importing.ingest import ingest
+from memsvc.core.errors import SourceUnreadable
+from memsvc.core.filters import Filter
+from memsvc.core.records import Kind
 
 WHEN = "2026-10-13T23:30:00+09:00"
 

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memsvc.errors import SourceUnreadable
-from memsvc.importers.ingest import ingest
-from memsvc.importers.jsonl import LONGEST_LINE, read_jsonl
-from memsvc.importers.report import Report
-from memsvc.model import Filter, Kind, Observation, Record
-from memsvc.store.sqlite import SqliteStore, open_store
+from memsvc.adapters.importers.jsonl import LONGEST_LINE, read_jsonl
+from memsvc.adapters.sqlite.store import SqliteStore, open_store
+from memsvc.application.importing.ingest import ingest
+from memsvc.application.importing.report import Report
+from memsvc.core.errors import SourceUnreadable
+from memsvc.core.filters import Filter
+from memsvc.core.records import Kind, Observation, Record
 
 GOOD = {"id": 7, "title": "Kept", "created_at_epoch": 1_790_000_000_000}
 

@@ -19,14 +19,15 @@ import requests
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memsvc.errors import SemanticUnavailable
-from memsvc.index.chroma import open_chroma
-from memsvc.index.chroma_http import open_chroma_http
-from memsvc.index.chroma_index import FEW
-from memsvc.index.exact import ExactIndex
-from memsvc.index.sqlite_vec import open_sqlite_vec
-from memsvc.model import Embedded, Filter, Kind, Ref
-from memsvc.ports import SemanticIndex, Vector
+from memsvc.adapters.indexes.chroma import FEW
+from memsvc.adapters.indexes.chroma_http import open_chroma_http
+from memsvc.adapters.indexes.chroma_local import open_chroma
+from memsvc.adapters.indexes.exact import ExactIndex
+from memsvc.adapters.indexes.sqlite_vec import open_sqlite_vec
+from memsvc.core.errors import SemanticUnavailable
+from memsvc.core.filters import Filter
+from memsvc.core.ports.vectors import Embedded, SemanticIndex, Vector
+from memsvc.core.records import Kind, Ref
 
 DIMENSION = 8
 ADAPTERS = ("exact", "chroma", "chroma-http", "sqlite-vec")
@@ -512,7 +513,7 @@ def test_after_a_kill_the_position_is_no_newer_than_the_data(tmp_path: Path) -> 
 def test_chroma_keeps_everything_in_its_folder_and_loads_no_model(tmp_path: Path) -> None:
     code = (
         "import os, sys; from pathlib import Path\n"
-        "from memsvc.index.chroma import open_chroma; index = open_chroma(Path('here/chroma'), 8)\n"
+        "from memsvc.adapters.indexes.chroma_local import open_chroma; index = open_chroma(Path('here/chroma'), 8)\n"
         "index.count(); index.close(); children = Path('/proc/self/task').glob('*/children')\n"
         "print(*[name for name in ('onnxruntime', 'posthog') if name in sys.modules],\n"
         "      *[child.read_text() for child in children])"
@@ -651,10 +652,10 @@ def test_a_spoilt_sqlite_vec_file_is_said_and_cleared(tmp_path: Path, open_one: 
 
 
 def test_sqlite_vec_without_its_packages_names_what_to_install() -> None:
-    code = "import sys; sys.modules['apsw'] = None; import memsvc.index.sqlite_vec"
+    code = "import sys; sys.modules['apsw'] = None; import memsvc.adapters.indexes.sqlite_vec"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     last = ran.stderr.splitlines()[-1]
-    assert last.startswith("memsvc.errors.SemanticUnavailable")
+    assert last.startswith("memsvc.core.errors.SemanticUnavailable")
     assert last.endswith("pip install 'memsvc[sqlite-vec]'")
 
 

@@ -15,13 +15,19 @@ from meaning import DIMENSION, WordEmbedder, semantic_over, settle
 from samples import DAY, NOW, fill
 from strategies import records
 
-from memsvc.errors import SemanticUnavailable
-from memsvc.index.exact import ExactIndex
-from memsvc.indexing import RECORDS_A_STEP, embed_record, embed_some, follow_some
-from memsvc.model import Filter, Kind, Observation, Record, Ref
-from memsvc.ports import Vector
-from memsvc.store.sqlite import SqliteStore, open_store
-from memsvc.store.vectors import SqliteVectors
+from memsvc.adapters.indexes.exact import ExactIndex
+from memsvc.adapters.sqlite.store import SqliteStore, open_store
+from memsvc.adapters.sqlite.vectors import SqliteVectors
+from memsvc.application.semantic.index_sync import (
+    RECORDS_A_STEP,
+    embed_record,
+    embed_some,
+    follow_some,
+)
+from memsvc.core.errors import SemanticUnavailable
+from memsvc.core.filters import Filter
+from memsvc.core.ports.vectors import Vector
+from memsvc.core.records import Kind, Observation, Record, Ref
 
 FIRST = Ref(Kind.OBSERVATION, 1)
 
@@ -199,7 +205,7 @@ def test_changes_are_followed_in_small_pieces_in_order(
     index: ExactIndex,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("memsvc.indexing.CHANGES_A_STEP", 3)
+    monkeypatch.setattr("memsvc.application.semantic.index_sync.CHANGES_A_STEP", 3)
     own_store.write([named(f"n{number}") for number in range(8)])
     embed_some(vectors, model)
     positions = [0]

@@ -6,20 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from memsvc.importers.ingest import BATCH, ingest
-from memsvc.importers.reading import Counter, Item, LeftOut, NotKept, Reading, Refused
-from memsvc.model import (
-    Filter,
-    Kind,
-    Observation,
-    Outcome,
-    Prompt,
-    Record,
-    Ref,
-    WorkSession,
-    kind_of,
-)
-from memsvc.store.sqlite import SqliteStore, open_store
+from memsvc.adapters.sqlite.store import SqliteStore, open_store
+from memsvc.application.importing.ingest import BATCH, ingest
+from memsvc.core.filters import Filter
+from memsvc.core.ports.sources import Counter, Item, LeftOut, NotKept, Reading, Refused
+from memsvc.core.ports.store import Outcome
+from memsvc.core.records import Kind, Observation, Prompt, Record, Ref, WorkSession, kind_of
 
 NOON = 1_790_000_000_000
 
@@ -110,7 +102,7 @@ def test_an_interrupted_write_leaves_nothing_of_its_batch(
     def broken_write(*args: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("memsvc.store.records.write_work_session", broken_write)
+    monkeypatch.setattr("memsvc.adapters.sqlite.records.write_work_session", broken_write)
     items = (observation(1), WorkSession(session_id="s1", project="shop"))
     with pytest.raises(KeyboardInterrupt):
         ingest(store, reading(*items))

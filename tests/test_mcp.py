@@ -16,10 +16,13 @@ import anyio
 import pytest
 from mcp import Client, StdioServerParameters
 
-from memsvc import __version__, cli, commands, mcp_server
-from memsvc.settings import load_settings
-from memsvc.tokens import count_tokens
-from memsvc.tools import GUIDE, GUIDE_ALIAS, TOOLS, WORKFLOW, explain
+from memsvc import __version__
+from memsvc.api.mcp_tools import GUIDE, GUIDE_ALIAS, TOOLS, WORKFLOW, explain
+from memsvc.configuration.settings import load_settings
+from memsvc.core.tokens import count_tokens
+from memsvc.entrypoints import mcp as mcp_server
+from memsvc.entrypoints.cli import main as cli
+from memsvc.entrypoints.cli import operations as commands
 from tests.documents import ROOT, sample_worker
 from tests.meaning import indexed
 
@@ -204,7 +207,7 @@ def test_a_bug_is_an_answer_and_the_session_goes_on(monkeypatch: pytest.MonkeyPa
     def broken(*asked: object, **options: object) -> None:
         raise ZeroDivisionError("by zero")
 
-    monkeypatch.setattr("memsvc.mcp_server.ask_worker", broken)
+    monkeypatch.setattr("memsvc.entrypoints.mcp.ask_worker", broken)
 
     async def use() -> list[tuple[bool, str]]:
         async with Client(mcp_server.build_server(load_settings({}))) as client:
@@ -298,13 +301,13 @@ def test_lines_that_are_no_protocol_do_not_end_the_session(port: str) -> None:
 
 
 def test_without_its_package_the_command_names_what_to_install() -> None:
-    code = "import sys; sys.modules['mcp'] = None; from memsvc.cli import main; main()"
+    code = "import sys; sys.modules['mcp'] = None; from memsvc.entrypoints.cli.main import main; main()"
     ran = subprocess.run([sys.executable, "-c", code, "mcp"], capture_output=True, text=True)
     assert (ran.returncode, ran.stdout) == (commands.FAILED, "")
     assert re.fullmatch(r"memsvc: .*pip install 'memsvc\[mcp\]'\n", ran.stderr)
 
 
-@pytest.mark.parametrize("module", ["memsvc.cli", "memsvc.tools"])
+@pytest.mark.parametrize("module", ["memsvc.entrypoints.cli.main", "memsvc.api.mcp_tools"])
 def test_nothing_else_loads_its_package(module: str) -> None:
     code = f"import sys, {module}; print(*sorted(sys.modules))"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

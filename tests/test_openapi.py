@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from memsvc.operations import OPERATIONS, Operation
+from memsvc.api.operations import OPERATIONS, Operation
 
 
 @pytest.fixture

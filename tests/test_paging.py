@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import DAY, HOUR, NOW, numbered, services_over
 
-from memsvc.model import Observation, Prompt, Record, Summary
-from memsvc.store.sqlite import open_store
-from memsvc.web import create_app
+from memsvc.adapters.sqlite.store import open_store
+from memsvc.core.records import Observation, Prompt, Record, Summary
+from memsvc.entrypoints.http.app import create_app
 
 SOME = settings(deadline=None, max_examples=25, derandomize=True)
 MANY = 150

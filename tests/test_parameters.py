@@ -7,7 +7,7 @@ import pytest
 from flask.testing import FlaskClient
 from samples import DAY, HOUR, NOW
 
-from memsvc.dates import parse_date
+from memsvc.core.dates import parse_date
 
 OBSERVATIONS = "/api/search/observations"
 BY_TYPE = "/api/search/by-type"

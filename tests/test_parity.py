@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from mcp import Client
 from strategies import arguments
 
-from memsvc import cli
-from memsvc.mcp_server import build_server
-from memsvc.operations import OPERATIONS, Operation
-from memsvc.settings import load_settings
-from memsvc.tools import TOOLS, request_pairs
+from memsvc.api.mcp_tools import TOOLS, request_pairs
+from memsvc.api.operations import OPERATIONS, Operation
+from memsvc.configuration.settings import load_settings
+from memsvc.entrypoints.cli import main as cli
+from memsvc.entrypoints.mcp import build_server
 from tests.documents import sample_worker
 from tests.meaning import indexed
 

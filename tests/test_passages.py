@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import records
 
-from memsvc.model import Observation, Prompt, Record, Summary
-from memsvc.passages import MOST_PARTS, PART_WORDS, TITLE_WEIGHT, TITLE_WORDS, passages
+from memsvc.core.passages import MOST_PARTS, PART_WORDS, TITLE_WEIGHT, TITLE_WORDS, passages
+from memsvc.core.records import Observation, Prompt, Record, Summary
 
 LONG = " ".join(f"w{number}" for number in range(PART_WORDS * 2 + 10))
 

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memsvc.query import MAX_CLAUSES, MAX_TERMS, Query, Term, clauses, expression, match, parse
-from memsvc.words import any_in, parts, tag
+from memsvc.adapters.sqlite.fulltext.index_words import parts, tag
+from memsvc.adapters.sqlite.fulltext.match import MAX_CLAUSES, clauses, expression, match
+from memsvc.core.query import MAX_TERMS, Query, Term, parse
+from memsvc.core.words import any_in
 
 ANY_TEXT = st.text() | st.text(st.characters(codec="utf-16", categories=["Cs", "Lu", "Cc"]))
 FRAGMENTS = [

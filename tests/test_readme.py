@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.sample import sample_worker
-from memsvc.operations import OPERATIONS, TEN
+from memsvc.api.operations import OPERATIONS, TEN
 from tests.documents import BASH, EXAMPLE, ROOT, refresh
 
 README = (ROOT / "README.md").read_text("utf-8")

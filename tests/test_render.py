@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from memsvc.tokens import count_tokens
+from memsvc.core.tokens import count_tokens
 
 TEXT = {"Accept": "text/markdown"}
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from memsvc.catalog import example_path
-from memsvc.operations import OPERATIONS, TEN, Operation
-from memsvc.results import RESULTS, result_of
+from memsvc.api.help import example_path
+from memsvc.api.operations import OPERATIONS, TEN, Operation
+from memsvc.schemas.results import RESULTS, result_of
 
 READABLE = [operation for operation in OPERATIONS if operation.method == "GET"]
 PATHS = [

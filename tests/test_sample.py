@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from memsvc.dates import utc_text
-from memsvc.importers.ingest import ingest
-from memsvc.importers.jsonl import read_jsonl
-from memsvc.model import CONCEPTS, TYPES, Filter, Kind
-from memsvc.store.sqlite import open_store
+from memsvc.adapters.importers.jsonl import read_jsonl
+from memsvc.adapters.sqlite.store import open_store
+from memsvc.application.importing.ingest import ingest
+from memsvc.core.dates import utc_text
+from memsvc.core.filters import Filter
+from memsvc.core.records import CONCEPTS, TYPES, Kind
 
-SAMPLE = Path(str(resources.files("memsvc"))) / "sample.jsonl"
+SAMPLE = Path(str(resources.files("memsvc.adapters.importers"))) / "sample.jsonl"
 
 
 @pytest.fixture(scope="module")

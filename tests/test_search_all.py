@@ -6,8 +6,8 @@ import pytest
 from flask.testing import FlaskClient
 from samples import DAY, HOUR, NOW, numbered
 
-from memsvc.model import Observation, Prompt, Record, Summary, kind_of
-from memsvc.store.sqlite import SqliteStore
+from memsvc.adapters.sqlite.store import SqliteStore
+from memsvc.core.records import Observation, Prompt, Record, Summary, kind_of
 
 
 def crowd(count: int = 150) -> list[Record]:

@@ -21,23 +21,26 @@ from hypothesis import strategies as st
 from meaning import DIMENSION, FailingIndex, WordEmbedder, indexed, semantic_over, settle
 from samples import DAY, HOUR, NOW, RECORDS, fill, numbered
 
-from memsvc import cli, commands
-from memsvc.background import follow_worker
-from memsvc.bootstrap import build_semantic, build_store
-from memsvc.errors import SemanticUnavailable
-from memsvc.index.exact import ExactIndex
-from memsvc.model import Filter, Kind, Observation, Prompt, Record, Summary
-from memsvc.page import Page, fit
-from memsvc.ports import Embedder, SemanticSearch
-from memsvc.render import write_matches
-from memsvc.semantic import Parts, Semantic, best_of
-from memsvc.services import Services
-from memsvc.settings import load_settings
-from memsvc.store.sqlite import SqliteStore, open_store
-from memsvc.store.vectors import SqliteVectors
-from memsvc.switched_off import SwitchedOff
-from memsvc.tokens import count_tokens
-from memsvc.web import create_app
+from memsvc.adapters.indexes.exact import ExactIndex
+from memsvc.adapters.sqlite.store import SqliteStore, open_store
+from memsvc.adapters.sqlite.vectors import SqliteVectors
+from memsvc.answers.budget import fit
+from memsvc.answers.page import Page
+from memsvc.answers.text import write_matches
+from memsvc.application.semantic.switched_off import SwitchedOff
+from memsvc.application.semantic.worker import Parts, Semantic, best_of
+from memsvc.application.services import Services
+from memsvc.configuration.bootstrap import build_semantic, build_store
+from memsvc.configuration.settings import load_settings
+from memsvc.core.errors import SemanticUnavailable
+from memsvc.core.filters import Filter
+from memsvc.core.ports.vectors import Embedder, SemanticSearch
+from memsvc.core.records import Kind, Observation, Prompt, Record, Summary
+from memsvc.core.tokens import count_tokens
+from memsvc.entrypoints.cli import main as cli
+from memsvc.entrypoints.cli import operations as commands
+from memsvc.entrypoints.http.app import create_app
+from memsvc.entrypoints.worker_process import follow_worker
 
 ANY_PAGE = settings(deadline=None, max_examples=25, derandomize=True)
 
@@ -110,8 +113,8 @@ def charged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """What failed is tried again at once."""
-    monkeypatch.setattr("memsvc.semantic.RETRY_SECONDS", 0.02)
-    monkeypatch.setattr("memsvc.semantic.IDLE_SECONDS", 0.005)
+    monkeypatch.setattr("memsvc.application.semantic.worker.RETRY_SECONDS", 0.02)
+    monkeypatch.setattr("memsvc.application.semantic.worker.IDLE_SECONDS", 0.005)
 
 
 # -- what is found --------------------------------------------------------------------------------
@@ -178,7 +181,7 @@ def test_filters_hold_for_what_is_found_by_meaning(
     refs: list[str],
     exact: bool,
 ) -> None:
-    monkeypatch.setattr("memsvc.semantic.MOST_EXACT", 1_000 if exact else -1)
+    monkeypatch.setattr("memsvc.application.semantic.worker.MOST_EXACT", 1_000 if exact else -1)
     page = get(charged, "/api/search", **{"query": "billed", **given_})
     assert sorted(refs_of(page)) == sorted(refs)
     assert page["total"] == len(refs)
@@ -872,8 +875,8 @@ def test_a_worker_that_gets_nowhere_is_not_waited_for_for_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stuck = Answer({"ok": False, "waiting": 7, "detail": "The model is not there; install it."})
-    monkeypatch.setattr("memsvc.background.ask_worker", lambda *_: stuck)
-    monkeypatch.setattr("memsvc.background.STALLED", 0.1)
+    monkeypatch.setattr("memsvc.entrypoints.worker_process.ask_worker", lambda *_: stuck)
+    monkeypatch.setattr("memsvc.entrypoints.worker_process.STALLED", 0.1)
     waiting = follow_worker(load_settings({"MEMSVC_HOME": str(tmp_path)}), SwitchedOff())
     assert next(waiting) == 7
     with pytest.raises(SemanticUnavailable, match="install it"):

@@ -9,7 +9,7 @@ import pytest
 import requests
 from conftest import Worker, start_worker
 
-from memsvc.tokens import count_tokens
+from memsvc.core.tokens import count_tokens
 
 
 def test_the_first_answer_is_right(live: Worker) -> None:

@@ -16,14 +16,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_import_git import Repository
 
+import memsvc
 from benchmarks.sample import run_command, sample_worker
-from memsvc import __version__, cli, skill
-from memsvc.commands import BAD_USE
-from memsvc.operations import OPERATIONS, TEN
+from memsvc import __version__
+from memsvc.api.operations import OPERATIONS, TEN
+from memsvc.api.skill_pages import ADDRESS
+from memsvc.entrypoints.cli import main as cli
+from memsvc.entrypoints.cli.operations import BAD_USE, FAILED
+from memsvc.entrypoints.skill import check
+from memsvc.entrypoints.skill.install import tree
 from tests.documents import BASH, EXAMPLE, ROOT, documents, renewed
 from tests.meaning import indexed
 
-TREE = skill.tree()
+TREE = tree()
 DOCUMENTS = sorted(documents())
 PAGES = [path for path in DOCUMENTS if path.is_relative_to(TREE)]
 
@@ -81,7 +86,7 @@ def test_an_operation_page_names_every_parameter_a_command_a_curl_its_cost_and_e
     text = (TREE / "operations" / f"{operation.name}.md").read_text("utf-8")
     assert not [name for name in operation.schema.fields if f"`{name}`" not in text]
     assert f"memsvc {operation.command}" in text
-    assert f"curl -s '{skill.ADDRESS}{operation.path}?" in text
+    assert f"curl -s '{ADDRESS}{operation.path}?" in text
     assert operation.cost in text
     assert "exit 2" in text
     assert "`memsvc start`" in text
@@ -165,8 +170,8 @@ def test_the_decision_table_leads_to_every_operation(head: dict[str, str]) -> No
 
 
 def test_the_budgets_are_those_promised() -> None:
-    assert (skill.START_TOKENS, skill.BODY_TOKENS) == (150, 900)
-    assert (skill.PAGE_TOKENS, skill.PAGE_WORDS, skill.TREE_TOKENS) == (500, 350, 6000)
+    assert (check.START_TOKENS, check.BODY_TOKENS) == (150, 900)
+    assert (check.PAGE_TOKENS, check.PAGE_WORDS, check.TREE_TOKENS) == (500, 350, 6000)
 
 
 def test_no_page_names_a_path_of_a_machine() -> None:
@@ -266,7 +271,7 @@ BREAKS: dict[str, tuple[Callable[[Path], object], str]] = {
 def test_check_names_what_is_wrong(spoil: Callable[[Path], object], said: str, copy: Path) -> None:
     spoil(copy)
     result = run("skill", "check", str(copy))
-    assert result.exit_code == cli.FAILED
+    assert result.exit_code == FAILED
     assert said in result.stderr
     assert not result.stdout
 
@@ -289,7 +294,7 @@ def test_check_takes_what_the_specification_allows(
 
 def test_check_of_a_folder_that_is_not_there_is_a_fault() -> None:
     result = run("skill", "check", "nowhere/mem-search")
-    assert result.exit_code == cli.FAILED
+    assert result.exit_code == FAILED
     assert "is missing" in result.stderr
 
 
@@ -299,7 +304,7 @@ def test_check_gives_sentences_whatever_the_pages_hold(top: str, page: str) -> N
         root = Path(folder) / "mem-search"
         add("SKILL.md", f"---\n{top}\n---\n{page}")(root)
         add("operations/x.md", page)(root)
-        assert all(isinstance(fault, str) and fault for fault in skill.check(root))
+        assert all(isinstance(fault, str) and fault for fault in check.check(root))
 
 
 # -- memsvc skill install -------------------------------------------------------------------------
@@ -384,7 +389,7 @@ def test_a_link_to_another_place_is_replaced_and_that_place_kept(home: Path) -> 
 def test_a_target_that_cannot_be_written_is_one_sentence(blocked: str, home: Path) -> None:
     add(blocked, "a file")(home)
     result = run("skill", "install", "--user")
-    assert result.exit_code == cli.FAILED
+    assert result.exit_code == FAILED
     assert re.fullmatch(r"memsvc: The skill cannot be put at .*mem-search: .*\.\n", result.stderr)
     assert (home / blocked).read_text() == "a file"
 
@@ -399,11 +404,11 @@ def test_user_and_project_together_are_refused(home: Path) -> None:
 def test_the_tree_is_found_in_a_checkout_and_inside_a_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert skill.tree() == ROOT / "skills" / "mem-search"
+    assert tree() == ROOT / "skills" / "mem-search"
     inside = tmp_path / "memsvc" / "skills" / "mem-search"
     inside.mkdir(parents=True)
-    monkeypatch.setattr(skill, "__file__", str(tmp_path / "memsvc" / "skill.py"))
-    assert skill.tree() == inside
+    monkeypatch.setattr(memsvc, "__file__", str(tmp_path / "memsvc" / "__init__.py"))
+    assert tree() == inside
 
 
 def packaging() -> dict[str, object]:

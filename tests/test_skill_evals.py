@@ -7,10 +7,10 @@ from datetime import date
 import pytest
 
 from benchmarks.skill_agent import Report, date_in, listed, read_tasks, run_tasks, split, words_of
-from memsvc import skill
-from memsvc.operations import TEN
+from memsvc.api.operations import TEN
+from memsvc.entrypoints.skill.install import tree
 
-TRIGGERS = json.loads((skill.tree() / "evals" / "triggers.json").read_text("utf-8"))
+TRIGGERS = json.loads((tree() / "evals" / "triggers.json").read_text("utf-8"))
 TASK_LIST = read_tasks()
 REFS = re.compile(r"#\d+|[SP]\d+")
 
@@ -53,7 +53,7 @@ def test_there_are_30_different_tasks_over_all_ten_operations() -> None:
 
 
 def test_every_accepted_answer_is_in_the_sample() -> None:
-    from memsvc.sample import SAMPLE
+    from memsvc.adapters.importers.jsonl import SAMPLE
 
     marks = {"observation": "#", "session": "S", "prompt": "P"}
     counts = dict.fromkeys(marks.values(), 0)
@@ -69,7 +69,7 @@ def test_all_tasks_but_one_ask_for_records() -> None:
 
 
 def test_no_question_is_a_title_of_the_sample() -> None:
-    from memsvc.sample import SAMPLE
+    from memsvc.adapters.importers.jsonl import SAMPLE
 
     records = [json.loads(line) for line in SAMPLE.read_text("utf-8").splitlines()]
     for record in records:

@@ -13,13 +13,13 @@ from samples import DAY, HOUR, NOW, numbered, services_over
 from strategies import names, texts
 
 from benchmarks.sample import run_command, sample_worker
-from memsvc.model import Observation, Record, Summary
-from memsvc.services import Services
-from memsvc.start_page import BUDGET, CEILING
-from memsvc.store.sqlite import SqliteStore, open_store
-from memsvc.switched_off import SwitchedOff
-from memsvc.tokens import count_tokens
-from memsvc.web import create_app
+from memsvc.adapters.sqlite.store import SqliteStore, open_store
+from memsvc.application.semantic.switched_off import SwitchedOff
+from memsvc.application.services import Services
+from memsvc.application.session_start import BUDGET, CEILING
+from memsvc.core.records import Observation, Record, Summary
+from memsvc.core.tokens import count_tokens
+from memsvc.entrypoints.http.app import create_app
 
 PATH = "/api/context/inject"
 

@@ -16,13 +16,15 @@ from old_stores import bring_back, first_schema
 from samples import NOW, RECORDS, fill, numbered
 from strategies import records
 
-from memsvc.errors import StoreDamaged, StoreTooNew, StoreUnavailable
-from memsvc.model import SHAPES, Filter, Kind, Observation, Outcome, Record, Ref, kind_of
-from memsvc.query import parse
-from memsvc.store import migrations
-from memsvc.store.connections import immediate
-from memsvc.store.labels import labels_of
-from memsvc.store.sqlite import SqliteStore, open_store
+from memsvc.adapters.sqlite.connections import immediate
+from memsvc.adapters.sqlite.labels import labels_of
+from memsvc.adapters.sqlite.schema import migrations
+from memsvc.adapters.sqlite.store import SqliteStore, open_store
+from memsvc.core.errors import StoreDamaged, StoreTooNew, StoreUnavailable
+from memsvc.core.filters import Filter
+from memsvc.core.ports.store import Outcome
+from memsvc.core.query import parse
+from memsvc.core.records import SHAPES, Kind, Observation, Record, Ref, kind_of
 
 
 @contextlib.contextmanager
@@ -216,7 +218,7 @@ def test_threads_read_and_write_at_once_without_an_error(own_store: SqliteStore)
 def test_a_store_that_another_program_locks_is_a_sentence(
     own_store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memsvc.store.connections.BUSY_SECONDS", 0.0)
+    monkeypatch.setattr("memsvc.adapters.sqlite.connections.BUSY_SECONDS", 0.0)
     with (
         _raw(tmp_path / "memsvc.db") as other,
         immediate(other),

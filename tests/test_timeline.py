@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import DAY, NOW, RECORDS, TIE, refs_in_time
 
-from memsvc.model import Prompt, Summary
+from memsvc.core.records import Prompt, Summary
 
 REFS = refs_in_time()
 ROUTES = ["/api/context/timeline", "/api/timeline", "/api/timeline/context"]

@@ -9,11 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import arguments
 
-from memsvc.errors import BadRequest
-from memsvc.operations import OPERATIONS, Operation
-from memsvc.parameters import load_parameters
-from memsvc.tokens import count_tokens
-from memsvc.tools import (
+from memsvc.api.mcp_tools import (
     GUIDE,
     GUIDE_ALIAS,
     INSTRUCTIONS,
@@ -26,6 +22,10 @@ from memsvc.tools import (
     find_tool,
     request_pairs,
 )
+from memsvc.api.operations import OPERATIONS, Operation
+from memsvc.core.errors import BadRequest
+from memsvc.core.tokens import count_tokens
+from memsvc.schemas.parameters import load_parameters
 
 BUDGET = 1200
 """Most tokens that all definitions together may cost: every session of a client pays them."""

@@ -9,10 +9,11 @@ from meaning import DIMENSION
 from old_stores import bring_back
 from samples import DAY, NOW, fill
 
-from memsvc.model import Change, Filter, Kind, Observation, Pending, Prompt, Record, Ref, Summary
-from memsvc.ports import Vector
-from memsvc.store.sqlite import SqliteStore, open_store
-from memsvc.store.vectors import SqliteVectors
+from memsvc.adapters.sqlite.store import SqliteStore, open_store
+from memsvc.adapters.sqlite.vectors import SqliteVectors
+from memsvc.core.filters import Filter
+from memsvc.core.ports.vectors import Change, Pending, Vector
+from memsvc.core.records import Kind, Observation, Prompt, Record, Ref, Summary
 
 ONE, OTHER = f"{DIMENSION}-one", f"{DIMENSION}-other"
 FIRST = Ref(Kind.OBSERVATION, 1)

@@ -3,8 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memsvc.model import Hit, Kind, Ref
-from memsvc.window import THRESHOLD, weigh
+from memsvc.core.ports.store import Hit
+from memsvc.core.recency import THRESHOLD, weigh
+from memsvc.core.records import Kind, Ref
 
 SINCE = 1_000
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memsvc import words
-from memsvc.words import parts, tag
+from memsvc.adapters.sqlite.fulltext.index_words import parts, tag
+from memsvc.core import words
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from memsvc import cli, commands, skill
-from memsvc.client import worker_address
-from memsvc.settings import load_settings
+from memsvc.configuration.settings import load_settings
+from memsvc.entrypoints.cli import main as cli
+from memsvc.entrypoints.cli import operations as commands
+from memsvc.entrypoints.client import worker_address
+from memsvc.entrypoints.skill.install import tree
 
 BOUND = 2.0
 """Seconds within which a command says that no worker answers."""
@@ -66,7 +68,7 @@ def test_something_that_listens_and_never_answers_holds_nobody_up(silent_port: s
 
 
 def test_the_skill_names_the_exit_code_and_the_command() -> None:
-    text = (skill.tree() / "SKILL.md").read_text("utf-8")
+    text = (tree() / "SKILL.md").read_text("utf-8")
     assert "Exit code 3" in text
     assert "`memsvc start`" in text
 

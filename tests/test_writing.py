@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import HOUR, NOW, services_over
 
-from memsvc.model import Outcome, Prompt, Record
-from memsvc.store.sqlite import SqliteStore, open_store
-from memsvc.web import create_app
+from memsvc.adapters.sqlite.store import SqliteStore, open_store
+from memsvc.core.ports.store import Outcome
+from memsvc.core.records import Prompt, Record
+from memsvc.entrypoints.http.app import create_app
 
 
 def _post(client: FlaskClient, path: str, body: Any, status: int) -> Any:

@@ -1,0 +1,236 @@
+"""A git repository's history as memories: one observation for each commit of the current branch.
+
+A commit's type comes from a conventional prefix (`fix(api)!: …`) or else from its wording, its
+concepts from a few words of its body (`_CONCEPTS`). Trailers such as Signed-off-by are dropped.
+"""
+
+import contextlib
+import os
+import re
+import secrets
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, Final
+
+from memsvc.core.errors import SourceUnreadable
+from memsvc.core.ports.sources import Counter, Item, Reading
+from memsvc.core.records import Observation
+from memsvc.schemas.records import clean_text
+
+_MOST_FILES = 1000  # a commit that imports a whole tree is no event in each file's history
+_LONGEST_SUBTITLE = 200
+_LAST_SECOND = 253_402_300_799
+
+_PREFIX = re.compile(r"(\w+)(?:\([^)]*\))?!?:\s")
+_TYPE_OF_PREFIX: Final = {
+    "feat": "feature",
+    "feature": "feature",
+    "fix": "bugfix",
+    "bugfix": "bugfix",
+    "hotfix": "bugfix",
+    "refactor": "refactor",
+    "style": "refactor",
+    "perf": "change",
+    "docs": "change",
+    "test": "change",
+    "tests": "change",
+    "chore": "change",
+    "build": "change",
+    "ci": "change",
+    "revert": "change",
+}
+_TYPE_OF_WORDING: Final = (
+    ("bugfix", re.compile(r"\b(fix(e[sd]|ing)?|bug|crash(e[sd])?|regression|hotfix)\b", re.I)),
+    ("decision", re.compile(r"\b(decided?|switch(ed)? to|adopt(ed)?|drop(ped)?)\b", re.I)),
+    ("refactor", re.compile(r"\b(refactor\w*|rename\w*|clean\w*|simplif\w*)\b", re.I)),
+    ("feature", re.compile(r"\b(add(s|ed)?|implement\w*|introduc\w*)\b", re.I)),
+)
+_CONCEPTS: Final = (
+    ("why-it-exists", re.compile(r"\b(because|so that|in order to|the reason)\b", re.I)),
+    ("trade-off", re.compile(r"\b(instead of|rather than|trade-?off|at the cost of)\b", re.I)),
+    ("gotcha", re.compile(r"\b(beware|careful|caveat|gotcha|subtle|surprising(ly)?)\b", re.I)),
+)
+_TRAILER = re.compile(r"^(?:(?:[a-z]+-)+by|cc|change-id|git-svn-id): .*$\n?", re.I | re.M)
+_SENTENCE = re.compile(r".+?(?:[.!?](?=\s|$)|\n\s*\n|$)", re.S)
+
+_FIELDS: Final = ("%H", "%at", "%ad", "%s", "%b")
+_QUIET: Final = {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
+_ELSEWHERE: Final = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE"})
+"""Set inside a git hook, where they would win over the folder that was asked for."""
+
+
+def read_git(path: Path) -> Reading:
+    """Read the history of the repository in a folder, oldest commit first, without merges.
+
+    Raises SourceUnreadable if there is no repository, no commit or no git.
+    """
+    project = project_of(path)
+    total = _count_commits(path)
+    counter = Counter()
+    items = _read_commits(path, project, counter)
+    return Reading(str(path), items, "commits", total, counter.position)
+
+
+def project_of(path: Path) -> str:
+    """The name of the repository that a folder is in, the same in each of its worktrees.
+
+    Raises SourceUnreadable if it is in none, or there is no git.
+    """
+    told = _ask(path, "rev-parse", "--path-format=absolute", "--git-common-dir")
+    common = Path(told.strip())
+    named = common.parent if common.name == ".git" else common
+    return clean_text(os.fsencode(named.name).decode("utf-8", "replace")).removesuffix(".git")
+
+
+def _count_commits(path: Path) -> int:
+    try:
+        _ask(path, "rev-parse", "--verify", "--quiet", "HEAD")
+    except SourceUnreadable:
+        raise SourceUnreadable(
+            f"The repository {path} has no commit yet; there is nothing to import."
+        ) from None
+    return int(_ask(path, "rev-list", "--count", "--no-merges", "HEAD"))
+
+
+def _ask(path: Path, *arguments: str) -> str:
+    """What git answers to a short question."""
+    with _answer(path, *arguments) as output:
+        return output.read().decode("utf-8", "surrogateescape")
+
+
+@contextlib.contextmanager
+def _answer(path: Path, *arguments: str) -> Iterator[IO[bytes]]:
+    """What git answers, as it comes; raises SourceUnreadable if git failed in the end."""
+    with tempfile.TemporaryFile() as said, _start(path, arguments, said) as process:
+        assert process.stdout
+        try:
+            yield process.stdout
+        except BaseException:
+            process.kill()
+            raise
+        if process.wait():
+            said.seek(0)
+            raise _explain(path, said.read())
+
+
+def _start(path: Path, arguments: Sequence[str], said: IO[bytes]) -> subprocess.Popen[bytes]:
+    inherited = {name: value for name, value in os.environ.items() if name not in _ELSEWHERE}
+    try:
+        return subprocess.Popen(
+            ["git", "-C", str(path), "-c", "core.quotePath=false", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=said,
+            env={**inherited, **_QUIET},
+        )
+    except FileNotFoundError as error:
+        raise SourceUnreadable(
+            "The program git is not installed or not on the PATH; install git to import a "
+            "repository's history."
+        ) from error
+
+
+def _explain(path: Path, said: bytes) -> SourceUnreadable:
+    if not path.is_dir():
+        return SourceUnreadable(f"There is no folder {path}; give the path of a git repository.")
+    text = said.decode("utf-8", "replace").strip().removeprefix("fatal: ")
+    if "not a git repository" in text:
+        return SourceUnreadable(
+            f"{path} is not in a git repository; give the path of one that has commits."
+        )
+    return SourceUnreadable(f"The history of {path} cannot be read; git says: {text}")
+
+
+def _read_commits(path: Path, project: str, counter: Counter) -> Iterator[Item]:
+    mark = secrets.token_hex(16)  # starts a commit; no file can happen to be called so
+    form = "%x00".join((mark, *_FIELDS, ""))
+    which = ("log", "--reverse", "--date-order", "--no-merges")
+    names = ("--name-only", "--no-renames", "-z")
+    plain = ("--no-show-signature", "--no-color", "--no-notes", "--encoding=UTF-8", "--date=short")
+    with _answer(path, *which, *names, *plain, f"--format={form}", "HEAD") as output:
+        for fields in _commits(_pieces(output), mark):
+            counter.done += 1
+            yield _observation(fields, project)
+
+
+def _pieces(output: IO[bytes]) -> Iterator[str]:
+    """The pieces of a stream between NULs."""
+    rest = b""
+    while block := output.read(65_536):
+        *whole, rest = (rest + block).split(b"\0")
+        yield from (piece.decode("utf-8", "replace") for piece in whole)
+
+
+def _commits(pieces: Iterator[str], mark: str) -> Iterator[list[str]]:
+    commit: list[str] = []
+    for piece in pieces:
+        if piece == mark and commit:
+            yield commit
+            commit = []
+        elif piece != mark:
+            commit.append(piece)
+    if commit:
+        yield commit
+
+
+def _observation(fields: Sequence[str], project: str) -> Observation:
+    commit, seconds, day, subject, body = fields[: len(_FIELDS)]
+    files = _files(fields[len(_FIELDS) :])
+    title, text = clean_text(subject).strip(), _without_trailers(clean_text(body))
+    kind = commit_type(title)
+    return Observation(
+        type=kind,
+        title=title or commit,
+        subtitle=_first_sentence(text),
+        narrative=text,
+        facts=_facts(len(files)),
+        concepts=_concepts(kind, text),
+        files_modified=tuple(files[:_MOST_FILES]),
+        project=project,
+        session_id=f"{project}-{day}",
+        created_at_epoch=min(max(int(seconds or 0), 1), _LAST_SECOND) * 1000,
+        source=f"git:{project}",
+        source_id=commit,
+    )
+
+
+def _files(pieces: Sequence[str]) -> list[str]:
+    """The files of a commit: git ends the message with an empty piece and a line break."""
+    names = [*pieces]
+    if len(names) > 1:
+        names[1] = names[1].removeprefix("\n")
+    return [name for name in names if name]
+
+
+def _facts(files: int) -> tuple[str, ...]:
+    if files <= _MOST_FILES:
+        return ()
+    return (f"Changed {files:,} files; the first {_MOST_FILES:,} are listed.",)
+
+
+def _without_trailers(body: str) -> str:
+    return _TRAILER.sub("", body).strip()
+
+
+def _first_sentence(text: str) -> str:
+    match = _SENTENCE.match(text)
+    sentence = " ".join(match[0].split()) if match else ""
+    if len(sentence) <= _LONGEST_SUBTITLE:
+        return sentence
+    return f"{sentence[: _LONGEST_SUBTITLE - 1].rstrip()}…"
+
+
+def commit_type(subject: str) -> str:
+    """The type of observation that a commit's subject speaks of."""
+    prefix = _PREFIX.match(subject)
+    if prefix and (known := _TYPE_OF_PREFIX.get(prefix[1].lower())):
+        return known
+    return next((kind for kind, wording in _TYPE_OF_WORDING if wording.search(subject)), "change")
+
+
+def _concepts(kind: str, text: str) -> tuple[str, ...]:
+    """`problem-solution` for a bugfix, else `what-changed`, and what the body's words show."""
+    first = "problem-solution" if kind == "bugfix" else "what-changed"
+    return (first, *(concept for concept, wording in _CONCEPTS if wording.search(text)))

@@ -1,0 +1,140 @@
+"""What the semantic indexes share: labels to select records by, and the choice of the best."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy
+from numpy.typing import NDArray
+
+from memsvc.core.filters import Filter
+from memsvc.core.ports.vectors import Embedded, Vector
+from memsvc.core.records import Ref
+
+FIELDS: Final = ("project", "type", "concept")
+"""The groups that a filter may hold here."""
+
+Groups = Sequence[tuple[str, Sequence[str]]]
+
+_ROW: Final = numpy.dtype(
+    [("record", "i8"), ("created_at_epoch", "i8"), *((field, "i4") for field in FIELDS)]
+)
+_TIE: Final = 1e-6  # cosines nearer than this are one: the last bits depend on where a row lies
+
+
+class Labels:
+    """What every vector's record can be selected by, in rows that stay without gaps."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._table = numpy.zeros(16, _ROW)
+        self._rows: dict[int, list[int]] = {}
+        # Each combination of values has a number, so that a filter is tried once on each of them.
+        self._numbers: dict[str, dict[tuple[str, ...], int]] = {field: {} for field in FIELDS}
+
+    @property
+    def records(self) -> NDArray[numpy.int64]:
+        """The record of each row."""
+        held: NDArray[numpy.int64] = self._table["record"][: self.size]
+        return held
+
+    def parts(self, record: int) -> int:
+        """How many rows a record has."""
+        return len(self._rows.get(record, ()))
+
+    def add(self, record: int, created_at_epoch: int, groups: Groups) -> int:
+        """Give a vector of a record its row."""
+        if self.size == len(self._table):
+            self._table = doubled(self._table)
+        row = self.size
+        values = dict(groups)
+        numbers = (self._number(field, tuple(values.get(field, ()))) for field in FIELDS)
+        self._table[row] = (record, created_at_epoch, *numbers)
+        self._rows.setdefault(record, []).append(row)
+        self.size += 1
+        return row
+
+    def drop(self, record: int) -> list[tuple[int, int]]:
+        """Take a record's rows out. The last row fills each gap: gives the moves as (to, from)."""
+        moves = []
+        for row in sorted(self._rows.pop(record, ()), reverse=True):
+            self.size -= 1
+            if row != self.size:
+                self._move(self.size, row)
+                moves.append((row, self.size))
+        return moves
+
+    def select(self, selection: Filter) -> NDArray[numpy.bool_]:
+        """Which rows a filter selects."""
+        chosen = numpy.ones(self.size, numpy.bool_)
+        times = self._table["created_at_epoch"][: self.size]
+        if selection.since is not None:
+            chosen &= times >= selection.since
+        if selection.until is not None:
+            chosen &= times <= selection.until
+        for field, wanted in folded_groups(selection):
+            fits = [not wanted.isdisjoint(values) for values in self._numbers[field]]
+            chosen &= numpy.array(fits, numpy.bool_)[self._table[field][: self.size]]
+        return chosen
+
+    def _number(self, field: str, values: tuple[str, ...]) -> int:
+        known = self._numbers[field]
+        return known.setdefault(values, len(known))
+
+    def _move(self, source: int, target: int) -> None:
+        self._table[target] = self._table[source]
+        rows = self._rows[int(self._table[target]["record"])]
+        rows[rows.index(source)] = target
+
+
+def doubled(array: NDArray[Any]) -> NDArray[Any]:
+    """The same array with as much room again."""
+    grown = numpy.empty((2 * len(array), *array.shape[1:]), array.dtype)
+    grown[: len(array)] = array
+    return grown
+
+
+def folded_groups(selection: Filter) -> list[tuple[str, frozenset[str]]]:
+    """The groups of a filter with folded values. Raises ValueError at one that no index holds."""
+    for field, _ in selection.groups:
+        if field not in FIELDS:
+            raise ValueError(f"a semantic index cannot select by {field}")
+    return [(field, frozenset(map(str.casefold, values))) for field, values in selection.groups]
+
+
+def latest(records: Sequence[Embedded]) -> list[Embedded]:
+    """Each record once, as it was given last."""
+    by_ref: dict[Ref, Embedded] = {record.ref: record for record in records}
+    return list(by_ref.values())
+
+
+def as_matrix(vectors: Any, dimension: int) -> Vector:
+    """Vectors as rows of float32. Raises ValueError if they are not of this dimension or finite."""
+    matrix = numpy.ascontiguousarray(vectors, numpy.float32).reshape(-1, numpy.shape(vectors)[-1])
+    if matrix.shape[1] != dimension or not numpy.isfinite(matrix).all():
+        raise ValueError(f"vectors of {dimension} finite numbers expected, got {matrix.shape}")
+    return matrix
+
+
+def best(
+    records: NDArray[numpy.int64], cosines: NDArray[numpy.float32], limit: int
+) -> list[tuple[int, float]]:
+    """The `limit` records with the highest cosines, each by its best row, ties by id."""
+    take = limit
+    while limit > 0:
+        rows = _highest(cosines, take)
+        rounded = numpy.clip(cosines[rows].astype(numpy.float64), -1, 1).round(6)
+        found: dict[int, float] = {}
+        for row in numpy.lexsort((records[rows], -rounded)):
+            found.setdefault(int(records[rows[row]]), float(rounded[row]))
+        if len(found) >= limit or len(rows) == len(cosines):
+            return list(found.items())[:limit]
+        take *= 2
+    return []
+
+
+def _highest(cosines: NDArray[numpy.float32], take: int) -> NDArray[numpy.int64]:
+    if take >= len(cosines):
+        return numpy.arange(len(cosines))
+    last = len(cosines) - take
+    lowest = numpy.partition(cosines, last)[last]
+    return numpy.flatnonzero(cosines >= lowest - _TIE)

@@ -1,0 +1,249 @@
+"""Vectors in an SQLite file of their own, through the extension sqlite-vec: exact, no Chroma.
+
+apsw brings its own SQLite, for Python's may be built without extensions. Two SQLites in one process
+must never open the same file, so the store's file is never opened here.
+"""
+
+import contextlib
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy
+
+from memsvc.adapters.indexes.filtering import as_matrix, best, folded_groups
+from memsvc.core.errors import SemanticUnavailable
+from memsvc.core.filters import Filter
+from memsvc.core.ports.vectors import Embedded, Vector
+from memsvc.core.records import Kind, Ref
+
+try:
+    import apsw
+    import sqlite_vec
+except ImportError as error:
+    raise SemanticUnavailable(
+        "The index sqlite-vec needs two more packages; install them: "
+        "pip install 'memsvc[sqlite-vec]'"
+    ) from error
+
+BUSY_MS: Final = 5_000
+MOST: Final = 4_096
+"""sqlite-vec gives no more nearest ones at a time."""
+
+_TABLES: Final = """
+CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS parts (
+    id INTEGER PRIMARY KEY, kind TEXT NOT NULL, record INTEGER NOT NULL,
+    created_at_epoch INTEGER NOT NULL
+);
+CREATE INDEX IF NOT EXISTS parts_by_record ON parts (kind, record);
+CREATE INDEX IF NOT EXISTS parts_by_time ON parts (kind, created_at_epoch);
+CREATE TABLE IF NOT EXISTS labels (
+    field TEXT NOT NULL, value TEXT NOT NULL, part INTEGER NOT NULL,
+    PRIMARY KEY (field, value, part)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS labels_by_part ON labels (part);
+"""
+
+
+def open_sqlite_vec(file: Path, dimension: int) -> "SqliteVecIndex":
+    """The index in a file, which is made if missing. That it cannot be read shows at the first
+    call, so that it can be cleared.
+    """
+    return SqliteVecIndex(file.absolute(), dimension)
+
+
+class SqliteVecIndex:
+    """All of it in one file: what a kind's vectors are selected by, and the vectors themselves."""
+
+    def __init__(self, file: Path, dimension: int) -> None:
+        self._file = file
+        self._dimension = dimension
+        self._lock = threading.Lock()  # one connection, one thread at a time
+        self._connection: apsw.Connection | None = None
+        self._closed = False
+
+    def upsert(self, records: Sequence[Embedded]) -> None:
+        checked = [(record, as_matrix(record.vectors, self._dimension)) for record in records]
+        with self._writer() as writer:
+            for record, vectors in checked:
+                _drop(writer, record.ref)
+                for vector in vectors:
+                    _insert(writer, record, vector)
+
+    def remove(self, refs: Sequence[Ref]) -> None:
+        with self._writer() as writer:
+            for ref in refs:
+                _drop(writer, ref)
+
+    def nearest(
+        self, kind: Kind, vector: Vector, limit: int, selection: Filter
+    ) -> list[tuple[int, float]]:
+        (sought,) = as_matrix(vector, self._dimension)
+        chosen, values = _chosen(kind, selection)
+        if limit < 1:
+            return []
+        with self._reader() as reader:
+            rows = _search(reader, kind, sought.tobytes(), limit, chosen, values)
+        records, distances = ([row[column] for row in rows] for column in (0, 1))
+        return best(
+            numpy.array(records, numpy.int64), 1 - numpy.array(distances, numpy.float32), limit
+        )
+
+    def count(self) -> int:
+        with self._reader() as reader:
+            return int(reader.execute("SELECT count(*) FROM parts").get)
+
+    def position(self) -> int:
+        with self._reader() as reader:
+            return _fact(reader, "position")
+
+    def advance(self, position: int) -> None:
+        with self._writer() as writer:
+            writer.execute("REPLACE INTO facts VALUES ('position', ?)", (position,))
+
+    def clear(self) -> None:
+        with self._lock, self._errors():
+            self._disconnect()
+            for end in ("", "-wal", "-shm", "-journal"):
+                self._file.with_name(self._file.name + end).unlink(missing_ok=True)
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            self._disconnect()
+
+    @contextlib.contextmanager
+    def _writer(self) -> Iterator[apsw.Connection]:
+        with self._reader() as connection, connection:
+            yield connection
+
+    @contextlib.contextmanager
+    def _reader(self) -> Iterator[apsw.Connection]:
+        with self._lock, self._errors():
+            if self._closed:
+                raise SemanticUnavailable("The semantic index is closed.")
+            if self._connection is None:
+                self._connection = _connect(self._file, self._dimension)
+            yield self._connection
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (apsw.Error, OSError) as error:
+            self._disconnect()
+            raise SemanticUnavailable(
+                f"The semantic index {self._file} cannot be used ({error}); it holds nothing of "
+                "its own, so delete the file and it is made anew."
+            ) from error
+
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close(True)
+
+
+def _connect(file: Path, dimension: int) -> apsw.Connection:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    connection = apsw.Connection(str(file))
+    try:
+        connection.set_busy_timeout(BUSY_MS)
+        connection.enable_load_extension(True)
+        connection.load_extension(sqlite_vec.loadable_path())
+        connection.enable_load_extension(False)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")  # a cache: lost batches are written again
+        _prepare(connection, dimension)
+    except BaseException:
+        connection.close(True)
+        raise
+    return connection
+
+
+def _prepare(connection: apsw.Connection, dimension: int) -> None:
+    with connection:
+        connection.execute(_TABLES)
+        for kind in Kind:
+            connection.execute(
+                f"CREATE VIRTUAL TABLE IF NOT EXISTS {kind}_vectors USING "
+                f"vec0(embedding float[{dimension}] distance_metric=cosine)"
+            )
+        connection.execute("INSERT OR IGNORE INTO facts VALUES ('dimension', ?)", (dimension,))
+    if _fact(connection, "dimension") != dimension:
+        raise apsw.MismatchError(f"its vectors have another dimension than {dimension}")
+
+
+def _fact(reader: apsw.Connection, name: str) -> int:
+    return int(reader.execute("SELECT value FROM facts WHERE name = ?", (name,)).get or 0)
+
+
+def _insert(writer: apsw.Connection, record: Embedded, vector: Vector) -> None:
+    kind = record.ref.kind
+    writer.execute(
+        "INSERT INTO parts (kind, record, created_at_epoch) VALUES (?, ?, ?)",
+        (str(kind), record.ref.id, record.created_at_epoch),
+    )
+    part = writer.last_insert_rowid()
+    writer.execute(
+        f"INSERT INTO {kind}_vectors (rowid, embedding) VALUES (?, ?)", (part, vector.tobytes())
+    )
+    values = {(field, value, part) for field, values in record.groups for value in values}
+    writer.executemany("INSERT INTO labels VALUES (?, ?, ?)", values)
+
+
+def _drop(writer: apsw.Connection, ref: Ref) -> None:
+    found = writer.execute(
+        "SELECT id FROM parts WHERE kind = ? AND record = ?", (str(ref.kind), ref.id)
+    )
+    for part in found.fetchall():
+        writer.execute(f"DELETE FROM {ref.kind}_vectors WHERE rowid = ?", part)
+        writer.execute("DELETE FROM labels WHERE part = ?", part)
+        writer.execute("DELETE FROM parts WHERE id = ?", part)
+
+
+def _chosen(kind: Kind, selection: Filter) -> tuple[str, list[Any]]:
+    """The condition on `parts` that a filter is, and its values."""
+    terms = ["kind = ?"]
+    values: list[Any] = [str(kind)]
+    for sign, moment in ((">=", selection.since), ("<=", selection.until)):
+        if moment is not None:
+            terms.append(f"created_at_epoch {sign} ?")
+            values.append(moment)
+    for field, wanted in folded_groups(selection):
+        terms.append(
+            "id IN (SELECT part FROM labels WHERE field = ? "
+            "AND value IN (SELECT value FROM json_each(?)))"
+        )
+        values += [field, json.dumps(sorted(wanted))]
+    return " AND ".join(terms), values
+
+
+def _search(
+    reader: apsw.Connection,
+    kind: Kind,
+    vector: bytes,
+    limit: int,
+    chosen: str,
+    values: list[Any],
+) -> list[Any]:
+    """The record and the distance of each of the nearest parts, `limit` records if there are."""
+    only = "" if len(values) == 1 else f"AND rowid IN (SELECT id FROM parts WHERE {chosen})"
+    width = limit
+    while width <= MOST:
+        rows = reader.execute(
+            "SELECT record, distance FROM (SELECT rowid AS part, distance "
+            f"FROM {kind}_vectors WHERE embedding MATCH ? AND k = ? {only}) "
+            "JOIN parts ON id = part",
+            (vector, width, *(values if only else ())),
+        ).fetchall()
+        if len(rows) < width or len({row[0] for row in rows}) >= limit:
+            return rows
+        width *= 4
+    return reader.execute(
+        f"SELECT record, vec_distance_cosine(embedding, ?) FROM {kind}_vectors "
+        f"JOIN parts ON id = {kind}_vectors.rowid WHERE {chosen}",
+        (vector, *values),
+    ).fetchall()

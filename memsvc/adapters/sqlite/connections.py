@@ -1,0 +1,128 @@
+"""SQLite connections: one reader a thread, one locked writer, explicit transactions."""
+
+import contextlib
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from memsvc.core.errors import MemsvcError, StoreDamaged, StoreUnavailable
+
+BUSY_SECONDS = 10.0
+CACHE_KIB = 8_192  # a connection; four readers and the writer stay far below 120 MB resident
+
+
+class Connections:
+    """All connections to one database file. Open with `create=True` to make the file if missing."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._local = threading.local()
+        self._opened: list[sqlite3.Connection] = []
+        self._list_lock = threading.Lock()
+        self._write_lock = threading.Lock()
+        self._writer: sqlite3.Connection | None = None
+
+    def reader(self) -> sqlite3.Connection:
+        """This thread's read-only connection."""
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._open("ro")
+            connection.execute("PRAGMA query_only = ON")
+            self._local.connection = connection
+        return connection
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[sqlite3.Connection]:
+        """This thread's reader, which sees one state of the store for a while."""
+        with store_errors(self.path):
+            reader = self.reader()
+            if reader.in_transaction:
+                yield reader
+                return
+            reader.execute("BEGIN")
+            try:
+                yield reader
+            finally:
+                reader.execute("COMMIT")
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """The writer inside BEGIN IMMEDIATE: committed at the end, rolled back on any error."""
+        with self._write_lock, store_errors(self.path):
+            if self._writer is None:
+                self._writer = self._open("rwc")
+                _prepare_writer(self._writer)
+            with immediate(self._writer) as writer:
+                yield writer
+
+    def close(self) -> None:
+        """Close every connection of every thread."""
+        with self._list_lock:
+            for connection in self._opened:
+                connection.close()
+            self._opened.clear()
+            self._writer = None
+            self._local = threading.local()
+
+    def _open(self, mode: str) -> sqlite3.Connection:
+        with store_errors(self.path):
+            connection = sqlite3.connect(
+                f"{self.path.as_uri()}?mode={mode}",
+                uri=True,
+                timeout=BUSY_SECONDS,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+            connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+        with self._list_lock:
+            self._opened.append(connection)
+        return connection
+
+
+def _prepare_writer(writer: sqlite3.Connection) -> None:
+    # WAL lets readers go on while a write is under way; FULL keeps an acknowledged write through
+    # a power failure; secure_delete overwrites what a user had forgotten.
+    writer.execute("PRAGMA journal_mode = WAL")
+    writer.execute("PRAGMA synchronous = FULL")
+    writer.execute("PRAGMA secure_delete = ON")
+
+
+@contextlib.contextmanager
+def immediate(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    """One transaction on a connection in autocommit mode."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield connection
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+@contextlib.contextmanager
+def store_errors(path: Path) -> Iterator[None]:
+    """Turn what SQLite says of the file into a sentence with a remedy."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise explain_error(path, error) from error
+
+
+def explain_error(path: Path, error: sqlite3.Error) -> MemsvcError:
+    """The error a user should read for what SQLite raised."""
+    text = str(error)
+    if "locked" in text or "busy" in text:
+        return StoreUnavailable(
+            f"The store {path} is locked by another program; end that program or try again."
+        )
+    if "malformed" in text or "not a database" in text:
+        return StoreDamaged(
+            f"The store {path} is damaged ({text}); nothing was changed. Move it away and import "
+            "again, or put a copy of it from before in its place."
+        )
+    if "unable to open" in text or "readonly" in text or "disk" in text:
+        return StoreUnavailable(
+            f"The store {path} cannot be used ({text}); check the folder's rights and free space."
+        )
+    return MemsvcError(f"The store {path} answered: {text}")

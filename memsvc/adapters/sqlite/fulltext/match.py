@@ -1,0 +1,133 @@
+"""TODO match."""
+
+from collections.abc import Iterable, Iterator
+
+from memsvc.core import words
+from memsvc.core.query import Query, Term
+
+MAX_CLAUSES = 128
+"""Words and wholes that the terms of one query may come to, compounds taken apart."""
+
+
+# What the stemmer takes off the ends of words, so that the index may hold less than the prefix.
+_ENDINGS = """
+    ability able ably ally ance ances ation ational ations ative ator ators ed ement ence ences
+    ency ent er ers es eness fulness ibility ible icate icated ical ication ications icity ing
+    ings ion ional ions ism ities ity ive iveness ization ize ized izer izing ly ment ments ness
+    or ors ous ousness s tional y
+    """.split()  # noqa: SIM905 - a list of strings would take a screen
+
+
+_SHORTEST_STEM = 5
+
+
+def clauses(query: Query) -> tuple[str, ...]:
+    """Give the FTS5 expressions of the plain words: any may match, and their scores add up.
+
+    A compound (`worker-service.ts`, `getUserById`) counts by its words and by its whole. Stop
+    words count only where there is nothing else.
+    """
+    named = dict.fromkeys(clause for term in query.words for clause in _clauses(term))
+    telling = [clause for clause in named if clause.strip('"') not in words.STOP_WORDS]
+    return tuple(telling or named)[:MAX_CLAUSES]
+
+
+def token_sequence(query: Query) -> list[str]:
+    """Give the tokens of the words and phrases as they follow each other in the query."""
+    terms = (*query.words, *query.required)
+    return [piece for term in terms for token in words.tokens(term.text) for piece in _units(token)]
+
+
+def expression(term: Term, title: str = "title") -> str:
+    """Give the FTS5 expression of what must, or must not, stand as written.
+
+    `title` names the column that a `title:` term means. Chinese, Japanese and Korean words have
+    no column of their own: they are looked for in the whole record.
+    """
+    tokens = words.tokens(term.text)
+    plain = [token for token in tokens if not words.has_cjk(token)]
+    found = [_prefix(plain) if term.prefix else _phrase(plain)] if plain else []
+    found = [f"{title} : {each}" for each in found] if term.title else found
+    found += [f"parts : {_phrase(words.cut(token))}" for token in tokens if words.has_cjk(token)]
+    found += [_phrase([symbol]) for symbol in words.symbols(term.text)]
+    return " AND ".join(found)
+
+
+def match(
+    query: Query,
+    *any_of: Iterable[str],
+    tags: Iterable[Iterable[str]] = (),
+    title: str = "title",
+) -> str:
+    """Give the MATCH string: every required term, one expression of each group, no exclusion.
+
+    Each group of `tags` is a set of alternatives too (tokens of `words.tag`). Where something is
+    required, words are welcome but need not match. The string is empty if nothing is asked for.
+    """
+    required = [expression(term, title) for term in query.required]
+    wanted = [*required, *(_any([*group, *required]) for group in map(list, any_of) if group)]
+    wanted += [f"tags : ({_any(_phrase([token]) for token in group)})" for group in tags]
+    everything = " AND ".join(f"({each})" for each in wanted)
+    unwanted = exclusions(query, title)
+    return f"({everything}) NOT ({unwanted})" if everything and unwanted else everything
+
+
+def exclusions(query: Query, title: str = "title") -> str:
+    """Give the FTS5 expression of all that the query excludes; empty if nothing."""
+    tagged = [f"tags : {_phrase([token])}" for token in query.excluded_tags]
+    return _any([expression(term, title) for term in query.excluded] + tagged)
+
+
+def _clauses(term: Term) -> Iterator[str]:
+    """Give the clauses of one plain word: its symbols, its tokens, its whole."""
+    symbols = words.symbols(term.text)
+    tokens = [_lowered(token) for token in words.tokens(term.text)]
+    yield from (_phrase([symbol]) for symbol in symbols)
+    if term.prefix and tokens and not words.has_cjk(term.text):
+        yield _prefix(tokens)
+        return
+    for token in tokens:
+        if not (symbols and len(token) == 1):
+            yield from (_phrase([unit]) for unit in _units(token))
+    yield from (_phrase(inner) for inner in _wholes(term.text))
+    yield from (_phrase([pair]) for pair in words.joined(term.text))
+
+
+def _units(token: str) -> list[str]:
+    """Give what is looked for one by one: words of Latin and such, character pairs of CJK."""
+    runs = words.script_runs(_lowered(token))
+    return [unit for run in runs for unit in (words.bigrams(run) if words.has_cjk(run) else [run])]
+
+
+def _lowered(token: str) -> str:
+    # Beyond ASCII, SQLite folds case by older tables than Python; both sides are left to it.
+    return token.lower() if token.isascii() else token
+
+
+def _wholes(text: str) -> Iterator[list[str]]:
+    """Give the identifiers that are made of parts, as their parts in order."""
+    for token in words.tokens(text):
+        if not words.has_cjk(token) and len(inner := words.cut(token)) > 1:
+            yield inner
+
+
+def _phrase(tokens: Iterable[str]) -> str:
+    # Tokens hold letters and digits only, so there is no quote to escape.
+    return f'"{" ".join(tokens)}"'
+
+
+def _prefix(tokens: list[str]) -> str:
+    """Give the expression of a phrase whose last word goes on.
+
+    `implementat*` must find "implementation", of which the index holds "implement".
+    """
+    last = _lowered(tokens[-1])
+    cuts = range(_SHORTEST_STEM, len(last))
+    stems = [last[:at] for at in cuts if any(end.startswith(last[at:]) for end in _ENDINGS)]
+    shorter = [_phrase([*tokens[:-1], stem]) for stem in stems]
+    whole = _phrase([*tokens[:-1], last]) + "*"
+    return f"({' OR '.join([whole, *shorter])})" if shorter else whole
+
+
+def _any(expressions: Iterable[str]) -> str:
+    return " OR ".join(f"({each})" if " " in each else each for each in expressions)

@@ -1,0 +1,105 @@
+"""Words that were perhaps meant: the nearest to those that no record holds."""
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from rapidfuzz.distance import OSA
+
+from memsvc.adapters.sqlite.fulltext import match as language
+from memsvc.adapters.sqlite.fulltext.ranking import TOKENIZER, Search, spaced
+from memsvc.core.query import Query, Term
+
+MOST_CORRECTED: Final = 2
+"""Words of a query that suggestions are looked for: each costs a walk through the vocabulary."""
+
+MOST_SUGGESTED: Final = 3
+"""Suggestions for one word."""
+
+SHORTEST_CORRECTED: Final = 2
+"""Letters of a word that suggestions are looked for: every short word is near a single one."""
+
+LONGEST_CORRECTED: Final = 30
+"""Letters of a stem that a misspelt word may begin with."""
+
+
+def suggest(search: Search) -> list[str]:
+    """Give words that do occur for those words of the query that do not, nearest first.
+
+    A word is near if it starts alike and is at most two letters away, one in short words.
+    """
+    clauses = language.clauses(replace(search.query, words=_typed_words(search.query)))
+    absent = [c.strip('"') for c in clauses if " " not in c and not search.count_of(c)]
+    found = [word for each in absent[:MOST_CORRECTED] for word in _nearest(search, each)]
+    return list(dict.fromkeys(found))
+
+
+def _typed_words(query: Query) -> tuple[Term, ...]:
+    return tuple(replace(term, prefix=False) for term in (*query.words, *query.required))
+
+
+def _nearest(search: Search, word: str) -> list[str]:
+    """Give the most frequent of the nearest words; all are compared by their stems."""
+    stem = _stems([word]).get(word, word)
+    if len(stem) < SHORTEST_CORRECTED:
+        return []
+    most = 1 if len(stem) < 5 else 2
+    ranked = sorted(
+        (distance, -records, term)
+        for term, records in _alike(search, stem, most)
+        if (distance := OSA.distance(stem, term, score_cutoff=most)) <= most
+    )
+    nearest = [term for distance, _, term in ranked if distance == ranked[0][0]]
+    written = [_surface(search, term, word) for term in nearest[:MOST_SUGGESTED]]
+    return written or _same_start(search, word)
+
+
+def _same_start(search: Search, word: str) -> list[str]:
+    """Give the word whose stem `word` begins with: a misspelt ending stays on its own stem."""
+    longest = min(len(word) - 2, LONGEST_CORRECTED)
+    for length in range(longest, SHORTEST_CORRECTED - 1, -1):
+        sql = f"SELECT 1 FROM {search.table}_vocab WHERE term = ?"
+        if search.connection.execute(sql, (word[:length],)).fetchone():
+            form = _surface(search, word[:length], word)
+            if OSA.distance(form, word, score_cutoff=2) <= 2:
+                return [form]
+    return []
+
+
+def _alike(search: Search, stem: str, most: int) -> Iterator[tuple[str, int]]:
+    """Give stems in the index, with their records, that start like `stem` or nearly so.
+
+    Nearly: its first two letters swapped, or the first one too many.
+    """
+    for start in dict.fromkeys((stem[:1], stem[1:2] + stem[:1], stem[1:3])):
+        yield from search.connection.execute(
+            f"""SELECT term, doc FROM {search.table}_vocab WHERE term >= ? AND term < ?
+                AND length(term) BETWEEN ? AND ? AND term NOT GLOB '*z*0'""",
+            (start, start + chr(0x10FFFF), len(stem) - most, len(stem) + most),
+        )
+
+
+def _surface(search: Search, stem: str, word: str) -> str:
+    """Give what is written for a stem in some of the records that hold it, as near to `word`."""
+    fts = f"{search.table}_fts"
+    rows = search.connection.execute(
+        f"""SELECT text.* FROM {fts} CROSS JOIN {search.table}_text AS text ON text.id = {fts}.rowid
+            WHERE {fts} MATCH ? LIMIT 10""",
+        (f'"{stem}"*',),
+    )
+    written = [token for row in rows for cell in row for token in spaced(str(cell)).split()]
+    stems = _stems([token for token in written if token[:1] == stem[:1]])
+    forms = [token for token, its_stem in stems.items() if its_stem == stem]
+    return min(forms, key=lambda form: (OSA.distance(form, word), form), default=stem)
+
+
+def _stems(tokens: list[str]) -> dict[str, str]:
+    """Give each token as the index keeps it; its own tokenizer says how."""
+    distinct = list(dict.fromkeys(tokens))
+    with contextlib.closing(sqlite3.connect(":memory:")) as memory:
+        memory.execute(f"CREATE VIRTUAL TABLE given USING fts5(token, tokenize='{TOKENIZER}')")
+        memory.execute("CREATE VIRTUAL TABLE kept USING fts5vocab(given, instance)")
+        memory.executemany("INSERT INTO given(rowid, token) VALUES (?, ?)", enumerate(distinct))
+        return {distinct[row]: stem for stem, row in memory.execute("SELECT term, doc FROM kept")}

@@ -1,0 +1,142 @@
+"""What records are selected by: type, concept, project, file, work session."""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from memsvc.core.filters import Filter
+from memsvc.core.paths import is_glob, normal_path, path_endings, sqlite_glob
+from memsvc.core.records import Kind, Observation, Record, Summary
+
+Sql = tuple[str, list[object]]
+"""A piece of SQL and the values of its parameters."""
+
+_LAST = "\U0010ffff"  # no path goes on with this character: it comes after all that do
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """One value that records carry; `value` is compared, `name` is the spelling shown."""
+
+    field: str
+    value: str
+    name: str
+
+
+def labels_of(record: Record) -> list[Label]:
+    """Every label that a record carries, once each."""
+    project_key = record.project.casefold()
+    labels = [
+        Label("project", project_key, record.project),
+        Label("work", f"{project_key}\n{record.session_id}", record.session_id),
+        *(Label("file", path, path) for path in sorted(files_of(record))),
+    ]
+    if isinstance(record, Observation):
+        labels.append(Label("type", record.type.casefold(), record.type))
+        labels += [Label("concept", name.casefold(), name) for name in record.concepts]
+    return list({(label.field, label.value): label for label in labels}.values())
+
+
+def files_of(record: Record) -> set[str]:
+    """The normalised paths of every file that a record names."""
+    named: tuple[str, ...] = ()
+    if isinstance(record, Observation):
+        named = record.files_read + record.files_modified
+    elif isinstance(record, Summary):
+        named = record.files_read + record.files_edited
+    return {normal_path(path) for path in named} - {""}
+
+
+class LabelIds:
+    """The ids of labels inside one transaction: each is looked up, or made, once."""
+
+    def __init__(self, writer: sqlite3.Connection) -> None:
+        self._writer = writer
+        self._ids: dict[tuple[Kind, str, str], int] = {}
+
+    def of(self, kind: Kind, label: Label) -> int:
+        """The id of a label, made if it is new."""
+        key = (kind, label.field, label.value)
+        if key not in self._ids:
+            sql = "SELECT id FROM labels WHERE kind = ? AND field = ? AND value = ?"
+            found = self._writer.execute(sql, key).fetchone()
+            self._ids[key] = int(found[0]) if found else _new_label(self._writer, kind, label)
+        return self._ids[key]
+
+    def drop_unused(self, kind: Kind, labels: Iterable[Label]) -> None:
+        """Remove those of these labels that no record carries any more."""
+        for label in labels:
+            key = (kind, label.field, label.value)
+            unused = self._writer.execute(
+                """DELETE FROM labels WHERE kind = ? AND field = ? AND value = ?
+                   AND NOT EXISTS (SELECT 1 FROM labelled WHERE label = labels.id) RETURNING id""",
+                key,
+            ).fetchall()
+            if unused:
+                self._ids.pop(key, None)
+            self._writer.executemany(
+                "DELETE FROM path_endings WHERE ending = ? AND label = ?",
+                ((ending, id) for (id,) in unused for ending in path_endings(label.value)),
+            )
+
+
+def _new_label(writer: sqlite3.Connection, kind: Kind, label: Label) -> int:
+    cursor = writer.execute(
+        "INSERT INTO labels (kind, field, value, name) VALUES (?, ?, ?, ?)",
+        (kind, label.field, label.value, label.name),
+    )
+    new_id = int(cursor.lastrowid or 0)
+    if label.field == "file":
+        writer.executemany(
+            "INSERT INTO path_endings (ending, label) VALUES (?, ?)",
+            ((ending, new_id) for ending in path_endings(label.value)),
+        )
+    return new_id
+
+
+def label_groups(kind: Kind, selection: Filter) -> list[Sql]:
+    """For each group of the filter, what a label of a selected record must be: the right side of
+    a comparison, `= (...)` or `IN (...)`. A record must carry a label for every group.
+    """
+    return [
+        file_labels(kind, values) if field == "file" else _named_labels(kind, field, values)
+        for field, values in selection.groups
+    ]
+
+
+def _named_labels(kind: Kind, field: str, values: Sequence[str]) -> Sql:
+    found = "SELECT id FROM labels WHERE kind = ? AND field = ? AND value"
+    if len(values) == 1:  # a plain comparison keeps the index's order of time
+        return f"= ({found} = ?)", [kind, field, values[0].casefold()]
+    folded = json.dumps([value.casefold() for value in values])
+    return f"IN ({found} IN (SELECT value FROM json_each(?)))", [kind, field, folded]
+
+
+def file_labels(kind: Kind, patterns: Sequence[str]) -> Sql:
+    """The labels of the files that any of the patterns names: a path, its ending, a folder, a `*`
+    glob."""
+    paths = list(dict.fromkeys(map(normal_path, patterns)))
+    # what a first star stands for may as well go on to the beginning of the path
+    loose = [sqlite_glob(path) for path in paths if path.startswith("*")]
+    ranges = [each for path in paths if not path.startswith("*") for each in _ranges(path)]
+    # lists come as JSON: an expression has a longest length, and a list has none
+    return (
+        """IN (SELECT labels.id FROM json_each(?) AS named
+                CROSS JOIN labels ON kind = ? AND field = 'file' AND labels.value GLOB named.value
+            UNION SELECT labels.id FROM json_each(?) AS named
+                CROSS JOIN path_endings ON ending GLOB json_extract(named.value, '$[2]')
+                AND ending BETWEEN json_extract(named.value, '$[0]')
+                    AND json_extract(named.value, '$[1]')
+                JOIN labels ON labels.id = label AND kind = ?)""",
+        [json.dumps(loose), kind, json.dumps(ranges), kind],
+    )
+
+
+def _ranges(path: str) -> list[tuple[str, str, str]]:
+    """Where in their order the endings stand that a path names, first and last, and a glob that
+    they fulfil."""
+    if is_glob(path):
+        beginning = path.partition("*")[0]
+        return [(beginning, f"{beginning}{_LAST}", sqlite_glob(path))]
+    return [(path, path, "*"), (f"{path}/", f"{path}/{_LAST}", "*")]

@@ -1,0 +1,350 @@
+"""Records as rows: reading them, writing a batch, forgetting one."""
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields, replace
+from functools import cache
+from hashlib import blake2b
+from typing import Any, TypeVar
+
+from memsvc.adapters.sqlite.fulltext.index_words import parts, tag
+from memsvc.adapters.sqlite.labels import LabelIds, labels_of
+from memsvc.core.dates import now_ms
+from memsvc.core.ports.store import Outcome, Receipt
+from memsvc.core.records import (
+    SHAPES,
+    Kind,
+    Observation,
+    Record,
+    Ref,
+    WorkSession,
+    content_hash,
+    kind_of,
+)
+
+Found = TypeVar("Found")
+
+LISTS = frozenset({"facts", "concepts", "files_read", "files_modified", "files_edited"})
+
+
+@cache
+def columns(kind: Kind) -> tuple[str, ...]:
+    """The columns of a kind's table that a record's fields fill, in the class's order."""
+    return tuple(field.name for field in fields(SHAPES[kind].record))
+
+
+def read_records(reader: sqlite3.Connection, kind: Kind, ids: Sequence[int]) -> dict[int, Record]:
+    """The records with these ids; ids that are not there are left out."""
+    names = ", ".join(columns(kind))
+    rows = reader.execute(
+        f"""SELECT {names} FROM {SHAPES[kind].table}
+            WHERE id IN (SELECT value FROM json_each(?))""",
+        (json.dumps(list(ids)),),
+    )
+    return {row[0]: _record(kind, row) for row in _by_id(kind, rows)}
+
+
+def read_refs(
+    refs: Iterable[Ref], read: Callable[[Kind, list[int]], Mapping[int, Found]]
+) -> dict[Ref, Found]:
+    """What is read of records of several kinds, one reading for each kind asked for."""
+    wanted = list(refs)
+    return {
+        Ref(kind, id): found
+        for kind in Kind
+        if (ids := [ref.id for ref in wanted if ref.kind is kind])
+        for id, found in read(kind, ids).items()
+    }
+
+
+def read_moments(reader: sqlite3.Connection, kind: Kind, ids: Sequence[int]) -> dict[int, int]:
+    """When the records with these ids were made; ids that are not there are left out."""
+    rows = reader.execute(
+        f"""SELECT id, created_at_epoch FROM {SHAPES[kind].table}
+            WHERE id IN (SELECT value FROM json_each(?))""",
+        (json.dumps(list(ids)),),
+    )
+    return dict(rows.fetchall())
+
+
+def _by_id(kind: Kind, rows: Iterable[tuple[Any, ...]]) -> Iterable[tuple[Any, ...]]:
+    place = columns(kind).index("id")
+    return ((row[place], *row) for row in rows)
+
+
+def _record(kind: Kind, row: tuple[Any, ...]) -> Record:
+    values = dict(zip(columns(kind), row[1:], strict=True))
+    for name in LISTS & values.keys():
+        values[name] = tuple(json.loads(values[name]))
+    return SHAPES[kind].record(**values)
+
+
+def write_record(
+    writer: sqlite3.Connection, record: Record, merge_within: int | None, labels: LabelIds
+) -> Receipt:
+    """Store a record once for its source: new, updated, unchanged, merged, or kept forgotten.
+
+    `merge_within`: a new record that says the same as one of the same source is merged into it
+    when no more than so many ms lie between them; None never merges.
+    """
+    receipt = foresee(writer, record, merge_within)
+    kind = kind_of(record)
+    if receipt.outcome is Outcome.STORED:
+        return Receipt(Outcome.STORED, Ref(kind, _insert(writer, kind, record, labels)))
+    if receipt.outcome is Outcome.UPDATED and receipt.ref:
+        _update(writer, kind, replace(record, id=receipt.ref.id), labels)
+    return receipt
+
+
+def foresee(connection: sqlite3.Connection, record: Record, merge_within: int | None) -> Receipt:
+    """What writing a record would come to; a new one has no ref yet."""
+    kind = kind_of(record)
+    record = dated(connection, record)
+    if _is_forgotten(connection, kind, record):
+        return Receipt(Outcome.FORGOTTEN, None)
+    if known := _known(connection, kind, record):
+        same = known == replace(record, id=known.id)
+        return Receipt(Outcome.UNCHANGED if same else Outcome.UPDATED, Ref(kind, known.id))
+    if merge_within is None:
+        return Receipt(Outcome.STORED, None)
+    if _has_forgotten_twin(connection, kind, record, merge_within):
+        return Receipt(Outcome.FORGOTTEN, None)
+    if twin := _twin(connection, kind, record, merge_within):
+        return Receipt(Outcome.MERGED, Ref(kind, twin.id))
+    return Receipt(Outcome.STORED, None)
+
+
+def dated(connection: sqlite3.Connection, record: Record) -> Record:
+    """The record with a moment: its own, else that of its first writing, else now."""
+    if record.created_at_epoch:
+        return record
+    known = _known(connection, kind_of(record), record)
+    return replace(record, created_at_epoch=known.created_at_epoch if known else now_ms())
+
+
+def _known(connection: sqlite3.Connection, kind: Kind, record: Record) -> Record | None:
+    """The record that was written for the same source and id before."""
+    return _find(connection, kind, "source = ? AND source_id = ?", record.source, record.source_id)
+
+
+def _is_forgotten(writer: sqlite3.Connection, kind: Kind, record: Record) -> bool:
+    sql = "SELECT 1 FROM forgotten WHERE kind = ? AND source = ? AND source_id = ?"
+    return writer.execute(sql, (kind, record.source, record.source_id)).fetchone() is not None
+
+
+def _has_forgotten_twin(
+    connection: sqlite3.Connection, kind: Kind, record: Record, merge_within: int
+) -> bool:
+    """Whether the record would be merged into one that was forgotten, were it still there."""
+    found = connection.execute(
+        f"SELECT 1 FROM forgotten WHERE kind = ? AND {_TWIN}",
+        (kind, *_twin_values(record, merge_within)),
+    )
+    return found.fetchone() is not None
+
+
+_TWIN = "content_hash = ? AND source = ? AND created_at_epoch BETWEEN ? AND ?"
+
+
+def _twin_values(record: Record, merge_within: int) -> tuple[object, ...]:
+    moment = record.created_at_epoch
+    return content_hash(record), record.source, moment - merge_within, moment + merge_within
+
+
+def _find(writer: sqlite3.Connection, kind: Kind, condition: str, *values: object) -> Record | None:
+    names = ", ".join(columns(kind))
+    sql = f"SELECT {names} FROM {SHAPES[kind].table} WHERE {condition} LIMIT 1"
+    row = writer.execute(sql, values).fetchone()
+    return _record(kind, (None, *row)) if row else None
+
+
+def _twin(
+    writer: sqlite3.Connection, kind: Kind, record: Record, merge_within: int
+) -> Record | None:
+    """The earliest record of the same source that says the same at about the same time."""
+    condition = f"{_TWIN} ORDER BY created_at_epoch, id"
+    return _find(writer, kind, condition, *_twin_values(record, merge_within))
+
+
+def _update(writer: sqlite3.Connection, kind: Kind, record: Record, labels: LabelIds) -> None:
+    known = _find(writer, kind, "id = ?", record.id)
+    if known:
+        _unlabel(writer, kind, known, labels)
+    assignments = ", ".join(f"{name} = ?" for name in _stored_columns(kind))
+    writer.execute(
+        f"UPDATE {SHAPES[kind].table} SET {assignments} WHERE id = ?",
+        (*_values(kind, record), record.id),
+    )
+    _label(writer, kind, record, labels)
+    if known:
+        labels.drop_unused(kind, labels_of(known))
+        _drop_empty_work(writer, known)
+
+
+def _insert(writer: sqlite3.Connection, kind: Kind, record: Record, labels: LabelIds) -> int:
+    names = _stored_columns(kind)
+    marks = ", ".join("?" for _ in names)
+    cursor = writer.execute(
+        f"INSERT INTO {SHAPES[kind].table} ({', '.join(names)}) VALUES ({marks})",
+        _values(kind, record),
+    )
+    new_id = int(cursor.lastrowid or 0)
+    _label(writer, kind, replace(record, id=new_id), labels)
+    return new_id
+
+
+@cache
+def _stored_columns(kind: Kind) -> tuple[str, ...]:
+    given = (name for name in columns(kind) if name != "id")
+    return (*given, "content_hash", "parts", "tags")
+
+
+def _values(kind: Kind, record: Record) -> list[object]:
+    given = (getattr(record, name) for name in columns(kind) if name != "id")
+    cells = [_list_cell(value) if isinstance(value, tuple) else value for value in given]
+    return [*cells, content_hash(record), parts(search_text(kind, record)), _tags(record)]
+
+
+def _list_cell(items: tuple[str, ...]) -> str:
+    return json.dumps(items, ensure_ascii=False) if items else "[]"
+
+
+def search_text(kind: Kind, record: Record) -> str:
+    """All the text of a record that identifiers are taken from, titles and files included."""
+    shape = SHAPES[kind]
+    cells = (getattr(record, name) for name in (*shape.texts, *shape.files))
+    return "\n".join("\n".join(cell) if isinstance(cell, tuple) else cell for cell in cells)
+
+
+def _tags(record: Record) -> str:
+    tags = [tag("project", record.project)]
+    if isinstance(record, Observation):
+        tags += [tag("type", record.type), *(tag("concept", name) for name in record.concepts)]
+    return " ".join(tags)
+
+
+def _label(writer: sqlite3.Connection, kind: Kind, record: Record, labels: LabelIds) -> None:
+    writer.executemany(
+        "INSERT OR IGNORE INTO labelled (label, created_at_epoch, record) VALUES (?, ?, ?)",
+        [
+            (labels.of(kind, label), record.created_at_epoch, record.id)
+            for label in labels_of(record)
+        ],
+    )
+
+
+def _unlabel(writer: sqlite3.Connection, kind: Kind, record: Record, labels: LabelIds) -> None:
+    writer.executemany(
+        "DELETE FROM labelled WHERE label = ? AND created_at_epoch = ? AND record = ?",
+        [
+            (labels.of(kind, label), record.created_at_epoch, record.id)
+            for label in labels_of(record)
+        ],
+    )
+
+
+def forget_record(writer: sqlite3.Connection, ref: Ref) -> bool:
+    """Remove a record from everywhere and remember to keep it away; False if there is none."""
+    record = _find(writer, ref.kind, "id = ?", ref.id)
+    if record is None:
+        return False
+    labels = LabelIds(writer)
+    _unlabel(writer, ref.kind, record, labels)
+    labels.drop_unused(ref.kind, labels_of(record))
+    table = SHAPES[ref.kind].table
+    writer.execute(f"DELETE FROM {table} WHERE id = ?", (ref.id,))
+    # a deleted word stays in the index until its segments are merged
+    writer.execute(f"INSERT INTO {table}_fts ({table}_fts) VALUES ('optimize')")
+    writer.execute(
+        """INSERT OR IGNORE INTO forgotten (kind, source, source_id, content_hash,
+               created_at_epoch) VALUES (?, ?, ?, ?, ?)""",
+        (
+            ref.kind,
+            record.source,
+            record.source_id,
+            content_hash(record),
+            record.created_at_epoch,
+        ),
+    )
+    writer.executemany(
+        "INSERT OR IGNORE INTO forgotten (kind, source, source_id) VALUES ('work', '', ?)",
+        [(_work_hash(*session),) for session in _drop_empty_work(writer, record)],
+    )
+    return True
+
+
+def _drop_empty_work(writer: sqlite3.Connection, record: Record) -> list[tuple[str, str]]:
+    """Remove the work session that a record was in when nothing else is left of it, and all work
+    sessions of its project when nothing else is left of that. Gives (project, session) of each.
+    """
+    project = record.project.casefold()
+    if not _carried(writer, "project", project):
+        condition, values = "project_key = ?", [project]
+    elif not _carried(writer, "work", f"{project}\n{record.session_id}"):
+        condition, values = "project_key = ? AND session_id = ?", [project, record.session_id]
+    else:
+        return []
+    sql = f"DELETE FROM work_sessions WHERE {condition} RETURNING project_key, session_id"
+    return writer.execute(sql, values).fetchall()
+
+
+def _carried(writer: sqlite3.Connection, field: str, value: str) -> bool:
+    """Whether any record of any kind carries a label."""
+    found = writer.execute(
+        """SELECT 1 FROM labels WHERE kind IN (SELECT value FROM json_each(?)) AND field = ?
+           AND value = ? AND EXISTS (SELECT 1 FROM labelled WHERE label = labels.id)""",
+        (json.dumps(list(Kind)), field, value),
+    )
+    return found.fetchone() is not None
+
+
+def _work_hash(project: str, session_id: str) -> str:
+    """What is kept of a forgotten work session: enough to know it again, nothing to read."""
+    named = f"{project.casefold()}\n{session_id}".encode("utf-8", "surrogatepass")
+    return blake2b(named, digest_size=16).hexdigest()
+
+
+def touch_work_sessions(writer: sqlite3.Connection, records: Iterable[Record]) -> None:
+    """Make sure that the work sessions of records exist and span the records' times."""
+    moments: dict[tuple[str, str, str], list[int]] = {}
+    for record in records:
+        session = (record.project.casefold(), record.session_id, record.project)
+        moments.setdefault(session, []).append(record.created_at_epoch)
+    writer.executemany(
+        """INSERT INTO work_sessions (project_key, session_id, project, started_at_epoch,
+               completed_at_epoch, last_at_epoch, status)
+           VALUES (?, ?, ?, ?, NULL, ?, 'unknown')
+           ON CONFLICT DO UPDATE SET
+               started_at_epoch = min(started_at_epoch, excluded.started_at_epoch),
+               last_at_epoch = max(last_at_epoch, excluded.last_at_epoch)""",
+        [(*session, min(times), max(times)) for session, times in moments.items()],
+    )
+
+
+def write_work_session(writer: sqlite3.Connection, session: WorkSession) -> None:
+    """Store what is known of a work session; its records may be there already.
+
+    A forgotten one stays away unless there are records of it again.
+    """
+    writer.execute(
+        """INSERT INTO work_sessions (project_key, session_id, project, started_at_epoch,
+               completed_at_epoch, last_at_epoch, status)
+           SELECT ?1, ?2, ?3, ?4, ?5, coalesce(?5, ?4), ?6
+           WHERE EXISTS (SELECT 1 FROM work_sessions WHERE project_key = ?1 AND session_id = ?2)
+               OR NOT EXISTS (SELECT 1 FROM forgotten
+                   WHERE kind = 'work' AND source = '' AND source_id = ?7)
+           ON CONFLICT DO UPDATE SET
+               started_at_epoch = min(started_at_epoch, excluded.started_at_epoch),
+               completed_at_epoch = coalesce(excluded.completed_at_epoch, completed_at_epoch),
+               status = excluded.status""",
+        (
+            session.project.casefold(),
+            session.session_id,
+            session.project,
+            session.started_at_epoch,
+            session.completed_at_epoch,
+            session.status,
+            _work_hash(session.project, session.session_id),
+        ),
+    )

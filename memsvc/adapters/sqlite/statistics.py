@@ -1,0 +1,65 @@
+"""What is in the store: counts by project, kind, type, concept and day; nearest known values."""
+
+import sqlite3
+
+from memsvc.core.dates import local_day
+from memsvc.core.economics import Discovery, Economics, learned
+from memsvc.core.ports.store import Project
+from memsvc.core.records import SHAPES, Kind
+
+
+def count_values(reader: sqlite3.Connection, kind: Kind, field: str) -> dict[str, int]:
+    """How many records of a kind carry each value of a field, most used first."""
+    rows = reader.execute(
+        """SELECT name, (SELECT count(*) FROM labelled WHERE label = labels.id) AS count
+           FROM labels WHERE kind = ? AND field = ? AND count > 0 ORDER BY count DESC, name""",
+        (kind, field),
+    )
+    return dict(rows.fetchall())
+
+
+def list_projects(reader: sqlite3.Connection) -> list[Project]:
+    """Every project, last worked on first."""
+    found: dict[str, Project] = {}
+    for kind in Kind:
+        for key, name, count, last in _project_rows(reader, kind):
+            known = found.setdefault(key, Project(name, dict.fromkeys(Kind, 0), last))
+            known.counts[kind] = count
+            found[key] = Project(known.name, known.counts, max(known.last_at_epoch, last))
+    return sorted(found.values(), key=lambda project: (-project.last_at_epoch, project.name))
+
+
+def _project_rows(reader: sqlite3.Connection, kind: Kind) -> list[tuple[str, str, int, int]]:
+    return reader.execute(
+        """SELECT value, name, (SELECT count(*) FROM labelled WHERE label = labels.id) AS count,
+               (SELECT max(created_at_epoch) FROM labelled WHERE label = labels.id)
+           FROM labels WHERE kind = ? AND field = 'project' AND count > 0""",
+        (kind,),
+    ).fetchall()
+
+
+def count_days(reader: sqlite3.Connection, since: int) -> dict[str, int]:
+    """How many records of all kinds each local day has, from a moment on, newest day first."""
+    days: dict[str, int] = {}
+    for shape in SHAPES.values():
+        rows = reader.execute(
+            f"SELECT created_at_epoch FROM {shape.table} WHERE created_at_epoch >= ?", (since,)
+        )
+        for (epoch,) in rows:
+            day = local_day(epoch)
+            days[day] = days.get(day, 0) + 1
+    return dict(sorted(days.items(), reverse=True))
+
+
+def economics(reader: sqlite3.Connection) -> Economics:
+    """What reading all records costs, what learning them did, and what that saves."""
+    read, known = reader.execute(
+        """SELECT coalesce(sum(read_tokens), 0),
+               coalesce(sum(iif(discovery_tokens > 0, read_tokens, 0)), 0) FROM costs"""
+    ).fetchone()
+    rows = reader.execute(
+        """SELECT project, session_id, coalesce(prompt_number, -1), discovery_tokens,
+               created_at_epoch
+           FROM observations WHERE discovery_tokens > 0 ORDER BY 1, 2, 3, 4, 5"""
+    )
+    return Economics(read, known, learned(map(Discovery._make, rows)))

@@ -1,0 +1,314 @@
+"""The store on SQLite: one file, full text inside."""
+
+import contextlib
+import json
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from memsvc.adapters.sqlite import listing, records
+from memsvc.adapters.sqlite import statistics as counts
+from memsvc.adapters.sqlite import work_sessions as work
+from memsvc.adapters.sqlite.connections import Connections, store_errors
+from memsvc.adapters.sqlite.fulltext import ranking as fulltext
+from memsvc.adapters.sqlite.fulltext import spelling
+from memsvc.adapters.sqlite.fulltext.index_words import tag
+from memsvc.adapters.sqlite.labels import LabelIds, file_labels
+from memsvc.adapters.sqlite.schema import migrations
+from memsvc.core.economics import Economics
+from memsvc.core.errors import StoreUnavailable
+from memsvc.core.filters import Filter
+from memsvc.core.ports.store import Hit, Point, Project, Receipt, WorkEntry
+from memsvc.core.query import Query
+from memsvc.core.records import SHAPES, Kind, Record, Ref, WorkSession
+
+Answer = TypeVar("Answer")
+
+REMEMBERED = 512  # counted answers kept for one generation of the store
+
+
+def open_store(path: Path) -> "SqliteStore":
+    """The store in this file, made or brought up to date first.
+
+    Raises StoreUnavailable, StoreDamaged or StoreTooNew, and then leaves the file as it was.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreUnavailable(
+            f"The folder {path.parent} cannot be made ({error.strerror}); set MEMSVC_HOME to a "
+            "folder that can be written."
+        ) from error
+    connections = Connections(path)
+    try:
+        _bring_up_to_date(path)
+        return SqliteStore(connections)
+    except BaseException:
+        connections.close()
+        raise
+
+
+def _bring_up_to_date(path: Path) -> None:
+    with store_errors(path), contextlib.closing(sqlite3.connect(path, timeout=10)) as connection:
+        connection.isolation_level = None
+        migrations.check_owner(connection)
+        if migrations.pending(connection):
+            connection.execute("PRAGMA journal_mode = WAL")
+            migrations.migrate(connection)
+
+
+class SqliteStore:
+    """The Store port on one SQLite file."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self._remembered: dict[tuple[object, ...], object] = {}
+        self._remember_lock = threading.Lock()
+        self._frequencies = fulltext.Frequencies()
+
+    @property
+    def connections(self) -> Connections:
+        """The connections to the file, for what else is kept in it."""
+        return self._connections
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._connections.close()
+
+    def generation(self) -> int:
+        sql = "SELECT number FROM generation"
+        return int(self._read().execute(sql).fetchone()[0])
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[None]:
+        with self._connections.snapshot():
+            yield
+
+    def write(
+        self,
+        records_: Iterable[Record],
+        work_sessions: Iterable[WorkSession] = (),
+        *,
+        merge_within: int | None = None,
+    ) -> list[Receipt]:
+        with self._connections.transaction() as writer:
+            labels = LabelIds(writer)
+            written = [_write_one(writer, record, merge_within, labels) for record in records_]
+            kept = (record for record, receipt in written if receipt.ref)
+            records.touch_work_sessions(writer, kept)
+            for session in work_sessions:
+                records.write_work_session(writer, session)
+            writer.execute("UPDATE generation SET number = number + 1")
+        return [receipt for _, receipt in written]
+
+    def foresee(
+        self, records_: Iterable[Record], *, merge_within: int | None = None
+    ) -> list[Receipt]:
+        with self.snapshot():
+            reader = self._read()
+            return [records.foresee(reader, record, merge_within) for record in records_]
+
+    def forget(self, ref: Ref) -> bool:
+        with self._connections.transaction() as writer:
+            writer.execute("UPDATE generation SET number = number + 1")
+            return records.forget_record(writer, ref)
+
+    def records(self, refs: Iterable[Ref]) -> dict[Ref, Record]:
+        return records.read_refs(refs, partial(records.read_records, self._read()))
+
+    def page(
+        self,
+        kinds: Sequence[Kind],
+        selection: Filter,
+        *,
+        newest_first: bool,
+        limit: int,
+        offset: int,
+    ) -> list[Hit]:
+        return listing.select_page(
+            self._read(), kinds, selection, newest_first=newest_first, limit=limit, offset=offset
+        )
+
+    def count(self, kind: Kind, selection: Filter) -> int:
+        return self._remember(
+            ("count", kind, selection),
+            lambda reader: listing.count_selected(reader, kind, selection),
+        )
+
+    def neighbours(
+        self,
+        kinds: Sequence[Kind],
+        selection: Filter,
+        point: Point,
+        *,
+        before: bool,
+        limit: int,
+    ) -> list[Hit]:
+        return listing.neighbours(self._read(), kinds, selection, point, before=before, limit=limit)
+
+    def rank(self, kind: Kind, query: Query, selection: Filter, depth: int) -> list[Hit]:
+        return _hits(kind, fulltext.rank(self._search(kind, query, selection), depth))
+
+    def rank_among(self, kind: Kind, query: Query, ids: Sequence[int]) -> list[Hit]:
+        condition = "{id} IN (SELECT value FROM json_each(?))"
+        parameters: list[object] = [json.dumps(list(ids))]
+        if ids and not query.only_excludes:  # the index can start and stop at an id
+            condition += f" AND {SHAPES[kind].table}_fts.rowid BETWEEN ? AND ?"
+            parameters += [min(ids), max(ids)]
+        scope = fulltext.Scope(condition=condition, parameters=tuple(parameters))
+        search = replace(self._search(kind, query, Filter()), scope=scope)
+        return _hits(kind, fulltext.rank(search, len(ids)))
+
+    def count_matches(self, kind: Kind, query: Query, selection: Filter) -> int:
+        return self._remember(
+            ("matches", kind, query, selection),
+            lambda reader: fulltext.count(self._search(kind, query, selection)),
+        )
+
+    def rest(
+        self,
+        kind: Kind,
+        query: Query,
+        selection: Filter,
+        *,
+        without: Sequence[int],
+        limit: int,
+        offset: int,
+    ) -> list[Hit]:
+        ranked = [fulltext.Candidate(id, 1.0, 0) for id in without]
+        search = self._search(kind, query, selection)
+        return _hits(kind, fulltext.rest(search, without=ranked, limit=limit, offset=offset))
+
+    def matches_by_time(
+        self,
+        kind: Kind,
+        query: Query,
+        selection: Filter,
+        *,
+        newest_first: bool,
+        limit: int,
+    ) -> list[Hit]:
+        search = self._search(kind, query, selection)
+        return _hits(kind, fulltext.by_time(search, newest_first=newest_first, limit=limit))
+
+    def matched_terms(self, ref: Ref, query: Query) -> dict[str, list[str]]:
+        return fulltext.matched_terms(self._search(ref.kind, query, Filter()), ref.id)
+
+    def suggest(self, kind: Kind, query: Query) -> list[str]:
+        return spelling.suggest(self._search(kind, query, Filter()))
+
+    def _search(self, kind: Kind, query: Query, selection: Filter) -> fulltext.Search:
+        reader = self._read()
+        scope = _scope(reader, kind, selection, walks_index=not query.only_excludes)
+        return fulltext.Search(reader, kind, query, self._frequencies, self.generation(), scope)
+
+    def count_values(self, kind: Kind, field: str) -> dict[str, int]:
+        return self._remember(
+            ("values", kind, field), lambda reader: counts.count_values(reader, kind, field)
+        )
+
+    def projects(self) -> list[Project]:
+        return self._remember(("projects",), counts.list_projects)
+
+    def days(self, since: int) -> dict[str, int]:
+        return self._remember(("days", since), lambda reader: counts.count_days(reader, since))
+
+    def economics(self) -> Economics:
+        return self._remember(("economics",), counts.economics)
+
+    def count_work_sessions(self, projects: tuple[str, ...]) -> int:
+        return work.count_work_sessions(self._read(), projects)
+
+    def recent_work(self, projects: tuple[str, ...], *, limit: int, most: int) -> list[WorkEntry]:
+        return work.recent_work(self._read(), projects, limit=limit, most=most)
+
+    def check(self) -> None:
+        with store_errors(self._connections.path):
+            self.generation()
+
+    def coverage(self, query: Query, ref: Ref) -> float:
+        return fulltext.coverage(self._search(ref.kind, query, Filter()), ref.id)
+
+    def matches_among(
+        self, kind: Kind, query: Query, selection: Filter, ids: Sequence[int]
+    ) -> set[int]:
+        return fulltext.among(self._search(kind, query, selection), ids)
+
+    def selected_ids(self, kind: Kind, selection: Filter) -> list[int]:
+        return listing.selected_ids(self._read(), kind, selection)
+
+    def selected_among(self, kind: Kind, selection: Filter, ids: Sequence[int]) -> set[int]:
+        return listing.selected_among(self._read(), kind, selection, ids)
+
+    def moments(self, refs: Iterable[Ref]) -> dict[Ref, int]:
+        return records.read_refs(refs, partial(records.read_moments, self._read()))
+
+    def _read(self) -> sqlite3.Connection:
+        return self._connections.reader()
+
+    def _remember(
+        self, key: tuple[object, ...], compute: Callable[[sqlite3.Connection], Answer]
+    ) -> Answer:
+        """The answer for this generation of the store, computed once."""
+        full_key = (self.generation(), *key)
+        with self._remember_lock:
+            if full_key in self._remembered:
+                return self._remembered[full_key]  # type: ignore[return-value]
+        answer = compute(self._read())
+        with self._remember_lock:
+            if len(self._remembered) >= REMEMBERED:
+                self._remembered.clear()
+            self._remembered[full_key] = answer
+        return answer
+
+
+def _write_one(
+    writer: sqlite3.Connection, record: Record, merge_within: int | None, labels: LabelIds
+) -> tuple[Record, Receipt]:
+    record = records.dated(writer, record)
+    return record, records.write_record(writer, record, merge_within, labels)
+
+
+def _hits(kind: Kind, candidates: Iterable[fulltext.Candidate]) -> list[Hit]:
+    return [Hit(Ref(kind, c.id), c.created_at_epoch, c.relevance) for c in candidates]
+
+
+def _scope(
+    reader: sqlite3.Connection, kind: Kind, selection: Filter, *, walks_index: bool
+) -> fulltext.Scope:
+    """Where a full-text search looks: values as tags inside the index, files and times in SQL."""
+    tags = [
+        tuple(tag(field, value) for value in values)
+        for field, values in selection.groups
+        if field != "file"
+    ]
+    conditions: list[str] = []
+    parameters: list[object] = []
+    for field, values in selection.groups:
+        if field == "file":
+            label, label_values = file_labels(kind, values)
+            conditions.append(f"{{id}} IN (SELECT record FROM labelled WHERE label {label})")
+            parameters += label_values
+    if selection.since is not None:
+        conditions.append("record.created_at_epoch >= ?")
+        parameters.append(selection.since)
+    if selection.since is not None and walks_index:
+        # ids mostly follow time, and the index can start at an id but not at a moment
+        conditions.append(f"{SHAPES[kind].table}_fts.rowid >= ?")
+        parameters.append(_first_id(reader, kind, selection.since))
+    if selection.until is not None:
+        conditions.append("record.created_at_epoch <= ?")
+        parameters.append(selection.until)
+    return fulltext.Scope(tuple(tags), " AND ".join(conditions), tuple(parameters))
+
+
+def _first_id(reader: sqlite3.Connection, kind: Kind, since: int) -> int:
+    """The lowest id of the records made since a moment; past every id when there are none."""
+    # a plain min(id) would walk the table by id; +id leaves only the index by time
+    sql = f"SELECT min(+id) FROM {SHAPES[kind].table} WHERE created_at_epoch >= ?"
+    (first,) = reader.execute(sql, (since,)).fetchone()
+    return int(first) if first is not None else 2**62

@@ -1,0 +1,151 @@
+"""Vectors beside the rows: which are missing, what they are, what an index has not seen yet."""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy
+
+from memsvc.adapters.sqlite.connections import Connections
+from memsvc.adapters.sqlite.records import read_records, read_refs
+from memsvc.core.ports.vectors import Change, Embedded, Pending, Vector, dimension_of
+from memsvc.core.records import SHAPES, Kind, Observation, Record, Ref
+
+STORED = numpy.float16
+"""Half precision: half the disk, and cosines differ by less than .001."""
+
+
+class SqliteVectors:
+    """The VectorStore port on the file that holds the records."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    def store_name(self) -> str:
+        return str(self._one("SELECT name FROM semantic"))
+
+    def rebuilds(self) -> int:
+        return int(self._one("SELECT rebuilds FROM semantic"))
+
+    def ask_rebuild(self) -> None:
+        with self._connections.transaction() as writer:
+            writer.execute("UPDATE semantic SET rebuilds = rebuilds + 1")
+
+    def queue_others(self, fingerprint: str) -> None:
+        with self._connections.transaction() as writer:
+            for kind in Kind:
+                _queue_others(writer, kind, fingerprint)
+
+    def pending(self, limit: int) -> list[Pending]:
+        rows = self._connections.reader().execute(
+            """SELECT sequence, kind, record FROM pending
+               ORDER BY created_at_epoch DESC, record DESC LIMIT ?""",
+            (limit,),
+        )
+        return [Pending(sequence, Ref(Kind(kind), id)) for sequence, kind, id in rows]
+
+    def count_pending(self) -> int:
+        return int(self._one("SELECT count(*) FROM pending"))
+
+    def keep_vectors(self, done: Sequence[tuple[Pending, Vector]], fingerprint: str) -> None:
+        with self._connections.transaction() as writer:
+            for pending, vectors in done:
+                _keep(writer, pending, fingerprint, vectors)
+
+    def vectors(self, kind: Kind, ids: Sequence[int], fingerprint: str) -> dict[int, Vector]:
+        return _read_vectors(self._connections.reader(), kind, ids, fingerprint)
+
+    def changes(self, position: int, limit: int, fingerprint: str) -> list[Change]:
+        with self._connections.snapshot() as reader:
+            return _changes_after(reader, position, limit, fingerprint)
+
+    def count_changes(self, position: int) -> int:
+        return int(self._one("SELECT count(*) FROM changes WHERE sequence > ?", position))
+
+    def records(self, refs: Iterable[Ref]) -> dict[Ref, Record]:
+        return read_refs(refs, partial(read_records, self._connections.reader()))
+
+    def _one(self, sql: str, *values: object) -> Any:
+        return self._connections.reader().execute(sql, values).fetchone()[0]
+
+
+def _queue_others(writer: sqlite3.Connection, kind: Kind, fingerprint: str) -> None:
+    table = SHAPES[kind].table
+    writer.execute(
+        f"""INSERT OR IGNORE INTO pending (kind, record, created_at_epoch)
+            SELECT ?, record.id, record.created_at_epoch FROM {table} AS record
+            LEFT JOIN {table}_vectors AS kept ON kept.id = record.id
+            WHERE kept.id IS NULL OR kept.fingerprint <> ?""",
+        (kind, fingerprint),
+    )
+
+
+def _keep(writer: sqlite3.Connection, done: Pending, fingerprint: str, vectors: Vector) -> None:
+    """Store the vectors of a record, unless it was changed or forgotten since they were begun."""
+    if writer.execute("DELETE FROM pending WHERE sequence = ?", (done.sequence,)).rowcount:
+        writer.execute(
+            f"""INSERT INTO {SHAPES[done.ref.kind].table}_vectors (id, fingerprint, vectors)
+                VALUES (?, ?, ?) ON CONFLICT DO UPDATE
+                SET fingerprint = excluded.fingerprint, vectors = excluded.vectors""",
+            (done.ref.id, fingerprint, vectors.astype(STORED).tobytes()),
+        )
+
+
+def _read_vectors(
+    reader: sqlite3.Connection, kind: Kind, ids: Iterable[int], fingerprint: str
+) -> dict[int, Vector]:
+    """Give the vectors of records, those of one fingerprint only."""
+    rows = reader.execute(
+        f"""SELECT id, vectors FROM {SHAPES[kind].table}_vectors
+            WHERE id IN (SELECT value FROM json_each(?)) AND fingerprint = ?""",
+        (json.dumps(list(ids)), fingerprint),
+    )
+    dimension = dimension_of(fingerprint)
+    return {id: _unpacked(blob, dimension) for id, blob in rows}
+
+
+def _changes_after(
+    reader: sqlite3.Connection, position: int, limit: int, fingerprint: str
+) -> list[Change]:
+    """Give the next changes that an index at a position has to follow, in order.
+
+    A change without vectors means that the record is to be taken out.
+    """
+    rows = reader.execute(
+        "SELECT sequence, kind, record FROM changes WHERE sequence > ? ORDER BY sequence LIMIT ?",
+        (position, limit),
+    ).fetchall()
+    refs = [Ref(Kind(kind), id) for _, kind, id in rows]
+    embedded = {
+        each.ref: each for kind in Kind for each in _embedded(reader, kind, refs, fingerprint)
+    }
+    return [Change(row[0], ref, embedded.get(ref)) for row, ref in zip(rows, refs, strict=True)]
+
+
+def _embedded(
+    reader: sqlite3.Connection, kind: Kind, refs: Sequence[Ref], fingerprint: str
+) -> list[Embedded]:
+    ids = [ref.id for ref in refs if ref.kind is kind]
+    if not ids:
+        return []
+    records = read_records(reader, kind, ids)
+    return [
+        Embedded(Ref(kind, id), records[id].created_at_epoch, _groups_of(records[id]), vectors)
+        for id, vectors in _read_vectors(reader, kind, ids, fingerprint).items()
+        if id in records
+    ]
+
+
+def _groups_of(record: Record) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Give what a record is selected by in an index, in folded case."""
+    groups: list[tuple[str, tuple[str, ...]]] = [("project", (record.project.casefold(),))]
+    if isinstance(record, Observation):
+        groups.append(("type", (record.type.casefold(),)))
+        groups.append(("concept", tuple(sorted({name.casefold() for name in record.concepts}))))
+    return tuple(groups)
+
+
+def _unpacked(blob: bytes, dimension: int) -> Vector:
+    return numpy.frombuffer(blob, STORED).astype(numpy.float32).reshape(-1, dimension)

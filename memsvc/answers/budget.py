@@ -1,0 +1,82 @@
+"""TODO budget."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from memsvc.answers.page import Page, Row
+from memsvc.core.tokens import count_tokens
+
+CLIPPED = " …[clipped: max_tokens]"
+"""Stands where a text was cut to keep the answer inside its budget."""
+
+
+def fit(page: Page, max_tokens: int | None, write: Callable[[Page], str]) -> str:
+    """A page as text within a budget: fewer rows, then the first one clipped, then hardly any."""
+    written = write(page)
+    if max_tokens is None or count_tokens(written) <= max_tokens:
+        return written
+    for smaller in _reductions(page, max_tokens, write):
+        written = write(smaller)
+        if count_tokens(written) <= max_tokens:
+            break
+    return written
+
+
+def _reductions(page: Page, max_tokens: int, write: Callable[[Page], str]) -> Iterator[Page]:
+    """Ever smaller pages."""
+    about = max_tokens // 2
+    echo = {name: _brief(value) for name, value in page.echo.items()}
+    short = replace(page, echo=clip(page.echo, about), notes=clip(page.notes, about))
+    brief = replace(page, echo=echo, notes={}, asked=page.asked[:2])
+    count = _most_rows(short, max_tokens, write)
+    if count:
+        yield _first(short, count)
+    for base in (short, brief) if page.rows else ():
+        cuts = (4 * max_tokens >> step for step in range(12))
+        yield from (_with_row(base, clip(page.rows[0], cut)) for cut in cuts)
+    for row in page.rows[:1]:
+        yield _with_row(
+            brief, {name: row[name] for name in _STUB if name in row} | {"title": CLIPPED}
+        )
+    yield _first(short, 0)
+    yield _first(brief, 0)
+
+
+_STUB = ("ref", "kind", "created_at_epoch")
+"""What remains of a row when nothing else fits: enough to ask for it."""
+
+
+def _most_rows(page: Page, max_tokens: int, write: Callable[[Page], str]) -> int:
+    """How many rows fit."""
+    low, high = 0, len(page.rows)
+    while low < high:
+        middle = (low + high + 1) // 2
+        fits = count_tokens(write(_first(page, middle))) <= max_tokens
+        low, high = (middle, high) if fits else (low, middle - 1)
+    return low
+
+
+def _first(page: Page, count: int) -> Page:
+    return replace(page, rows=page.rows[:count])
+
+
+def _with_row(page: Page, row: Row) -> Page:
+    return replace(page, rows=(row,))
+
+
+def _brief(value: Any) -> str:
+    text = value if isinstance(value, str) else ""
+    return text if len(text) <= 8 else f"{text[:8]}…"
+
+
+def clip(value: Any, length: int) -> Any:
+    """A value whose texts are cut to a length and lists to what fits, with a marker each."""
+    if isinstance(value, str):
+        return value if len(value) <= length + len(CLIPPED) else value[:length] + CLIPPED
+    if isinstance(value, list):
+        kept = [clip(item, length) for item in value[: length // 40]]
+        return kept if len(kept) == len(value) else [*kept, CLIPPED]
+    if isinstance(value, dict):
+        return {name: clip(item, length) for name, item in value.items()}
+    return value

@@ -1,0 +1,150 @@
+"""The piece of a record that shows why it was found."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from memsvc.core.words import has_cjk, pieces, tokens
+
+LENGTH = 160
+"""Characters of a snippet, marks apart: about 40 tokens."""
+
+LEAD = 40
+"""Characters kept before the first marked word."""
+
+LOOKED_AT = 4_000
+"""Characters of a text that are looked through: a snippet need not come from far down."""
+
+_SUFFIX = re.compile(r"(?:ations?|ings?|ies|ied|ed|es|e|ly|s|y|er|ers|ion|ions)$")
+_WORD = re.compile(r"[^\W_]+")
+
+
+class Mark(NamedTuple):
+    """A word found in a text: where it stands, and which of the words asked for it is."""
+
+    start: int
+    end: int
+    stem: str
+
+
+def stems_of(words: Iterable[str]) -> tuple[str, ...]:
+    """What the forms of these words have in common at their beginning, longest first.
+
+    It follows the index's stemming only roughly: enough to show, never used to search.
+    """
+    named = (piece for word in words for token in tokens(word) for piece in _pieces(token))
+    return tuple(sorted({_stem(piece) for piece in named}, key=lambda stem: (-len(stem), stem)))
+
+
+def _pieces(token: str) -> list[str]:
+    return [token, *pieces(token)]
+
+
+def _stem(word: str) -> str:
+    low = word.lower()
+    stem = _SUFFIX.sub("", low)
+    return stem if len(stem) >= 3 else low
+
+
+def marks_in(text: str, stems: tuple[str, ...]) -> list[Mark]:
+    """The words of a text that begin with one of these stems, also inside identifiers."""
+    return [
+        Mark(word.start() + start, word.start() + end, stem)
+        for word in _words_with(text, stems)
+        for start, end, stem in _marks_of(word[0], stems)
+    ]
+
+
+def _words_with(text: str, stems: tuple[str, ...]) -> Iterator[re.Match[str]]:
+    """The words of a text that hold one of these stems anywhere, and perhaps some more."""
+    low = text.lower()
+    if len(low) != len(text):  # a letter became two: places in one are none in the other
+        yield from _WORD.finditer(text)
+        return
+    end = 0
+    for found in _any_of(stems).finditer(low):  # far quicker than going through all words
+        if found.start() >= end and (word := _word_around(text, found.start(), end)):
+            end = word.end()
+            yield word
+
+
+@lru_cache(maxsize=64)
+def _any_of(stems: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(map(re.escape, stems)))
+
+
+def _word_around(text: str, place: int, begin: int) -> re.Match[str] | None:
+    """The word that stands at a place, from `begin` on at the earliest."""
+    while place > begin and text[place - 1].isalnum():
+        place -= 1
+    return _WORD.match(text, place)
+
+
+@lru_cache(maxsize=16_384)  # texts repeat their words, and so do the rows of one answer
+def _marks_of(word: str, stems: tuple[str, ...]) -> tuple[Mark, ...]:
+    if not word.isascii() and has_cjk(word):
+        return tuple(_inner_marks(word, stems))
+    low = word.lower()
+    if low.startswith(stems):
+        return (Mark(0, len(word), _first(low, stems)),)
+    if not word.islower():
+        for piece in pieces(word):
+            if piece.startswith(stems):
+                start = low.find(piece)
+                return (Mark(start, start + len(piece), _first(piece, stems)),)
+    return ()
+
+
+def _first(word: str, stems: tuple[str, ...]) -> str:
+    return next(stem for stem in stems if word.startswith(stem))
+
+
+def _inner_marks(word: str, stems: tuple[str, ...]) -> Iterator[Mark]:
+    """Marks inside a run of Chinese, Japanese or Korean, which has no gaps between words."""
+    place = 0
+    while place < len(word):
+        stem = next((stem for stem in stems if word.startswith(stem, place)), "")
+        if stem:
+            yield Mark(place, place + len(stem), stem)
+        place += len(stem) or 1
+
+
+def snippet(texts: Sequence[str], stems: tuple[str, ...]) -> str:
+    """The piece of these texts with the most of the words, marked with `**`; empty without any."""
+    if not stems:
+        return ""
+    found = [(text, marks_in(text[:LOOKED_AT], stems)) for text in texts]
+    best = max(
+        ((*_densest(marks), text, marks) for text, marks in found if marks),
+        key=lambda candidate: candidate[0],
+        default=None,
+    )
+    return _cut(best[2], best[3], best[1]) if best else ""
+
+
+def _densest(marks: list[Mark]) -> tuple[int, int]:
+    """How many different words the best window holds, and where it starts."""
+    return max(
+        ((_different(marks[index : index + 20]), mark.start) for index, mark in enumerate(marks)),
+        key=lambda window: (window[0], -window[1]),
+    )
+
+
+def _different(marks: list[Mark]) -> int:
+    end = marks[0].start + LENGTH - LEAD
+    return len({mark.stem for mark in marks if mark.end <= end})
+
+
+def _cut(text: str, marks: list[Mark], start: int) -> str:
+    begin = max(0, start - LEAD)
+    if begin and (space := text.find(" ", begin, start)) != -1:
+        begin = space + 1
+    end = begin + LENGTH
+    shown, place = "", begin
+    for mark in marks:
+        if mark.start >= place and mark.end <= end:
+            shown += f"{text[place : mark.start]}**{text[mark.start : mark.end]}**"
+            place = mark.end
+    shown = " ".join((shown + text[place:end]).split())
+    return f"{'… ' if begin else ''}{shown}{' …' if end < len(text) else ''}"

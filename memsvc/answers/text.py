@@ -1,0 +1,180 @@
+"""Answers as the leanest text that loses nothing: what agents and people at a terminal read."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from memsvc.answers.page import Page, Row, priced
+from memsvc.core.dates import local_day, local_text
+from memsvc.core.records import Kind, Ref
+
+
+def write_text(page: Page) -> str:
+    """A page as text: a header, one table row a record (or the whole record), a next step."""
+    return _written(page, [line for row in page.rows for line in _row(row, page.format)])
+
+
+def write_matches(page: Page) -> str:
+    """The same with a numbered list for rows: how near each is in meaning, best first."""
+    if page.format == "full":
+        return write_text(page)
+    return _written(page, [_match(number, row) for number, row in enumerate(page.rows, 1)])
+
+
+def _written(page: Page, rows: list[str]) -> str:
+    lines = [*rows, *_notes(page), *_closing(page)]
+    return priced(lambda this: "\n".join([_header(page, this), *lines]) + "\n")
+
+
+def _header(page: Page, this: int) -> str:
+    shown = f"{len(page.rows)} of {page.total}"
+    if page.offset:
+        shown = f"{page.offset + 1}-{page.offset + len(page.rows)} of {page.total}"
+    facts = [shown, page.strategy, *_window(page.window), f"{this} tokens"]
+    if page.format == "index" and page.full_tokens:
+        facts.append(f"{page.full_tokens} to read all")
+    facts += [f"{name}: {_plain(value)}" for name, value in page.echo.items() if _is_news(value)]
+    return " · ".join(facts)
+
+
+def _is_news(value: Any) -> bool:
+    """Whether an echo says what the rows do not: an anchor that is a record stands among them."""
+    return bool(value) and not (isinstance(value, Mapping) and "ref" in value)
+
+
+def _window(window: Mapping[str, Any] | None) -> list[str]:
+    if not window:
+        return []
+    if window["days"] == "all":
+        return ["all days"]
+    return [f"{window['days']} days", *([f"{n} older"] if (n := window["older_matches"]) else [])]
+
+
+def _notes(page: Page) -> list[str]:
+    notes = {name: v for name, v in page.notes.items() if v and name not in ("before", "after")}
+    return [f"{name}: {_plain(value)}" for name, value in notes.items()]
+
+
+def _row(row: Row, form: str) -> list[str]:
+    if row["kind"] == "work_session":
+        return _work_session(row, form)
+    lines = _full(row) if form == "full" else [_table_row(row)]
+    if "explain" in row:
+        lines.append(f"  {row['explain']['line']}")
+    if "timeline" in row:
+        lines.append(f"  {row['timeline']}")
+    return lines
+
+
+def _table_row(row: Row) -> str:
+    when = local_text(row["created_at_epoch"]) + (" older" if row.get("older") else "")
+    anchor = " <- anchor" if row.get("anchor") else ""
+    sort, title, cost = _cell(_sort(row)), _cell(row["title"]), row.get("read_tokens", "")
+    return f"| {_shown_ref(row)}{anchor} | {when} | {sort} | {title} | {cost} |"
+
+
+def _match(number: int, row: Row) -> str:
+    """A row of a list; one cut to the bone for a budget says neither nearness nor cost."""
+    near = f"{row['similarity']:.0%}" if "similarity" in row else ""
+    cost = f"({row['read_tokens']} tokens)" if "read_tokens" in row else ""
+    when, title = local_day(row["created_at_epoch"]), row["title"]
+    return one_line(f"{number}. {near} {when} {_shown_ref(row)} {_sort(row)} {title} {cost}")
+
+
+def _cell(text: str) -> str:
+    """A text that stays inside its cell."""
+    return one_line(text).replace("|", "\\|")
+
+
+def one_line(text: str) -> str:
+    """A text that stays on its line."""
+    return " ".join(_CONTROL.sub(" ", text).split())
+
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+
+def _shown_ref(row: Row) -> str:
+    return f"#{row['ref']}" if row["kind"] == "observation" else str(row["ref"])
+
+
+def _sort(row: Row) -> str:
+    return str(row.get("type") or row["kind"])
+
+
+def _work_session(row: Row, form: str) -> list[str]:
+    counts = ", ".join(f"{count} {name}" for name, count in row["counts"].items() if count)
+    status = [] if row["status"] == "unknown" else [row["status"]]
+    facts = [row["session_id"], row["project"], local_text(row["last_at_epoch"]), *status]
+    head = f"## {' · '.join([*facts, counts])}"
+    children = [child for name in ("sessions", "observations", "prompts") for child in row[name]]
+    return [head, *(line for child in children for line in _row(child, form))]
+
+
+_OWN_LINE = {"id", "ref", "kind", "type", "title", "request", "created_at", "created_at_epoch"}
+
+
+def _full(row: Row) -> list[str]:
+    """A whole record: a heading, then each field that says something."""
+    title = row.get("title") or row.get("request") or ""
+    flags = " <- anchor" if row.get("anchor") else ""
+    when = local_text(row["created_at_epoch"])
+    heading = " ".join(f"### {_shown_ref(row)} {_sort(row)} {when} {title}".split()) + flags
+    fields = [name for name in row if name not in _OWN_LINE | {"explain", "timeline", "anchor"}]
+    return [heading, *(line for name in fields for line in _field(name, row[name]))]
+
+
+def _field(name: str, value: Any) -> list[str]:
+    if value in (None, "", [], False) or (name == "discovery_tokens" and not value):
+        return []
+    if isinstance(value, list):
+        return [f"{name}:", *(f"- {item}" for item in value)]
+    return [f"{name}: {value}"]
+
+
+def _closing(page: Page) -> list[str]:
+    """The one next step that is most likely wanted."""
+    if page.asked:
+        return [f"Unread: memsvc read {','.join(page.unread)}"] if page.unread else []
+    if page.next_offset is not None:
+        return [f"More: offset={page.next_offset}. {_read_hint(page)}".strip()]
+    hint = _read_hint(page)
+    return [hint] if hint else []
+
+
+def _read_hint(page: Page) -> str:
+    if page.format == "full":
+        return ""
+    refs = [row["ref"] for row in page.rows if "ref" in row]
+    return f"Read: memsvc read {','.join(refs[:3])}" if refs else ""
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_plain(item)}" for name, item in value.items())
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return ", ".join(map(_plain, value))
+    return " ".join(str(value).split())
+
+
+def record_text(record: Row) -> str:
+    """One record in full."""
+    return "\n".join(_full({"ref": _ref_of(record), **record})) + "\n"
+
+
+def _ref_of(record: Row) -> str:
+    return str(Ref(Kind(record["kind"]), record["id"]))
+
+
+def document_text(document: Mapping[str, Any], level: int = 0) -> str:
+    """Any other answer as indented lines, one fact a line."""
+    indent = "  " * level
+    lines = []
+    for name, value in document.items():
+        if isinstance(value, Mapping):
+            lines += [f"{indent}{name}:", document_text(value, level + 1)]
+        elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
+            lines += [f"{indent}{name}:", *(f"{indent}- {_plain(item)}" for item in value)]
+        else:
+            lines.append(f"{indent}{name}: {_plain(value)}")
+    return "\n".join(line for line in lines if line)

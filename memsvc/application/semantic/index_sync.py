@@ -1,0 +1,72 @@
+"""Keeping the semantic index up to date: texts to vectors, vectors to the index, in small steps."""
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy
+
+from memsvc.core.passages import Mixture, passages
+from memsvc.core.ports.vectors import Change, Embedder, Pending, SemanticIndex, Vector, VectorStore
+from memsvc.core.records import Record
+
+RECORDS_A_STEP = 8
+"""Records embedded before they are stored: about half a second, which is all that a kill costs."""
+
+CHANGES_A_STEP = 1_000
+"""Changes that an index takes over at once."""
+
+
+def embed_some(
+    store: VectorStore,
+    embedder: Embedder,
+    stopped: Callable[[], bool] = lambda: False,
+    pool: ThreadPoolExecutor | None = None,
+) -> int:
+    """Embed the newest of the records that wait, one after the other or by all threads of a pool,
+    and give how many were done.
+    """
+    waiting = store.pending(RECORDS_A_STEP)
+    records = store.records(pending.ref for pending in waiting)
+
+    def embedded(pending: Pending) -> Vector | None:
+        record = None if stopped() else records.get(pending.ref)
+        return embed_record(embedder, record) if record else None
+
+    found = (pool.map if pool else map)(embedded, waiting)
+    done = [(pending, v) for pending, v in zip(waiting, found, strict=True) if v is not None]
+    if done:
+        store.keep_vectors(done, embedder.fingerprint)
+    return len(done)
+
+
+def follow_some(store: VectorStore, index: SemanticIndex, fingerprint: str) -> int:
+    """Take the next changes of the store over into an index, and give how many they were."""
+    changes = store.changes(index.position(), CHANGES_A_STEP, fingerprint)
+    if changes:
+        _apply(index, changes)
+        index.advance(changes[-1].sequence)
+    return len(changes)
+
+
+def _apply(index: SemanticIndex, changes: list[Change]) -> None:
+    index.remove([change.ref for change in changes if change.embedded is None])
+    index.upsert([change.embedded for change in changes if change.embedded])
+
+
+def embed_record(embedder: Embedder, record: Record) -> Vector:
+    """Give the vectors of a record, of shape (n, dimension), each of unit length."""
+    mixtures = passages(record)
+    distinct = dict.fromkeys(text for mixture in mixtures for text, _ in mixture)
+    vectors = {text: embedder.embed(text) for text in distinct}
+    return numpy.stack([_mixed(mixture, vectors) for mixture in mixtures])
+
+
+def _mixed(mixture: Mixture, vectors: Mapping[str, Vector]) -> Vector:
+    weighted = [weight * vectors[text] for text, weight in mixture]
+    return unit(numpy.sum(weighted, axis=0))
+
+
+def unit(vector: Vector) -> Vector:
+    """Give a vector of the same direction and of length 1."""
+    length = float(numpy.linalg.norm(vector)) or 1.0
+    return (vector / length).astype(numpy.float32)

@@ -1,0 +1,87 @@
+"""The page that a work session starts with: recent work as a compact index, within a budget."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from memsvc.answers.page import Page, Row
+from memsvc.answers.rows import read_tokens, title_of
+from memsvc.answers.start_page import economics_of
+from memsvc.application.requests import read_search
+from memsvc.application.services import Services
+from memsvc.application.suggestions import suggest
+from memsvc.core.dates import utc_text
+from memsvc.core.filters import Filter
+from memsvc.core.ports.store import Hit
+from memsvc.core.records import Kind, Observation, Record, Summary
+
+BUDGET: Final = 1500
+"""Tokens that the page may cost unless told otherwise."""
+
+
+CEILING: Final = 2249
+"""Tokens that it never costs more than: with four bytes a token, below 9,000 characters. Agents cut
+what a hook prints at about 10,000."""
+
+
+ROWS: Final = 50
+"""Observations that it lists unless told otherwise."""
+
+
+def start_page(services: Services, given: Mapping[str, Any]) -> Page:
+    """The newest observations and what the last summary says; by time alone."""
+    search = read_search(services, given, list(Kind))
+    with services.store.snapshot():
+        hits = _newest(services, Kind.OBSERVATION, search.selection, given["limit"])
+        records = services.store.records(hit.ref for hit in hits)
+        total = services.store.count(Kind.OBSERVATION, search.selection)
+        notes = _last_summary(services, search.selection) or suggest(services, search, total)
+    return Page(
+        echo={"project": ",".join(given.get("project") or ())},
+        rows=tuple(_row(hit, records[hit.ref]) for hit in hits),
+        total=total,
+        limit=given["limit"],
+        strategy="temporal",
+        notes=notes,
+        paged=False,
+        tally=lambda rows: {"economics": economics_of(rows).as_json()},
+    )
+
+
+def _newest(services: Services, kind: Kind, selection: Filter, limit: int) -> list[Hit]:
+    return services.store.page([kind], selection, newest_first=True, limit=limit, offset=0)
+
+
+def _row(hit: Hit, record: Record) -> Row:
+    """What the index shows of an observation, and what tells which discovery it is of."""
+    assert isinstance(record, Observation)
+    return {
+        "id": record.id,
+        "ref": str(hit.ref),
+        "kind": hit.ref.kind.value,
+        "type": record.type,
+        "title": title_of(record, hit.ref),
+        "created_at": utc_text(record.created_at_epoch),
+        "created_at_epoch": record.created_at_epoch,
+        "project": record.project,
+        "session_id": record.session_id,
+        "prompt_number": record.prompt_number,
+        "discovery_tokens": record.discovery_tokens,
+        "read_tokens": read_tokens(record, hit.ref),
+    }
+
+
+def _last_summary(services: Services, selection: Filter) -> dict[str, Any]:
+    """What the last session summary says for whoever goes on from there."""
+    hits = _newest(services, Kind.SESSION, selection, 1)
+    if not hits:
+        return {}
+    record = services.store.records([hits[0].ref])[hits[0].ref]
+    assert isinstance(record, Summary)
+    said = {"learned": record.learned, "next_steps": record.next_steps}
+    summary = {
+        "ref": str(hits[0].ref),
+        "title": title_of(record, hits[0].ref),
+        "created_at_epoch": record.created_at_epoch,
+        **{name: text for name, text in said.items() if text.strip()},
+    }
+    return {"summary": summary}

@@ -1,0 +1,96 @@
+"""The settings table: environment variables, command line flags and documentation come from it."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+from memsvc.core.errors import BadRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One thing a user may set, through its environment variable."""
+
+    name: str
+    default: str
+    meaning: str
+
+    @property
+    def variable(self) -> str:
+        return f"MEMSVC_{self.name.upper()}"
+
+
+SETTINGS = (
+    Setting("home", "", "folder that holds all state; empty: the system's place for user data"),
+    Setting("host", "127.0.0.1", "address the worker listens on"),
+    Setting("port", "37777", "port the worker listens on; 0 picks a free one"),
+    Setting("threads", "4", "requests answered at the same time (1-64)"),
+    Setting("semantic", "chroma", "semantic index: chroma, chroma-http, sqlite-vec, exact or off"),
+    Setting("chroma_url", "http://127.0.0.1:8000", "Chroma server, for chroma-http"),
+    Setting("model", "", "folder with another model.onnx and tokenizer.json; empty: the bundled"),
+)
+
+
+INDEXES = ("chroma", "chroma-http", "sqlite-vec", "exact", "off")
+"""What may keep the vectors; off: full text alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings in force."""
+
+    home: Path
+    host: str
+    port: int
+    threads: int
+    semantic: str
+    chroma_url: str
+    model: Path | None
+
+    @property
+    def database(self) -> Path:
+        return self.home / "memsvc.db"
+
+    @property
+    def worker_file(self) -> Path:
+        """Where the running worker writes its address, for clients to find it."""
+        return self.home / "worker.json"
+
+    @property
+    def index_folder(self) -> Path:
+        """Where an index on this machine keeps its files; they can be deleted and made anew."""
+        return self.home / "index"
+
+
+def address(host: str, port: int) -> str:
+    """The URL of a worker; an IPv6 address stands in brackets."""
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
+    """The settings that the environment asks for. Raises BadRequest naming a bad variable."""
+    given = {s.name: environment.get(s.variable, "").strip() or s.default for s in SETTINGS}
+    return Settings(
+        home=Path(given["home"] or platformdirs.user_data_dir("memsvc")).expanduser().absolute(),
+        host=given["host"],
+        port=_whole_number("port", given["port"], 0, 65535),
+        threads=_whole_number("threads", given["threads"], 1, 64),
+        semantic=_one_of("semantic", given["semantic"], INDEXES),
+        chroma_url=given["chroma_url"],
+        model=Path(given["model"]).expanduser().absolute() if given["model"] else None,
+    )
+
+
+def _one_of(name: str, text: str, allowed: tuple[str, ...]) -> str:
+    if text in allowed:
+        return text
+    raise BadRequest(f"MEMSVC_{name.upper()} is {text!r}; allowed: {', '.join(allowed)}")
+
+
+def _whole_number(name: str, text: str, low: int, high: int) -> int:
+    if text.isascii() and text.isdigit() and low <= int(text) <= high:
+        return int(text)
+    raise BadRequest(f"MEMSVC_{name.upper()} is {text!r}; allowed: {low} to {high}")

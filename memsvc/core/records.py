@@ -1,0 +1,169 @@
+"""The three kinds of memory, the filter that selects among them, and what a search finds."""
+
+import hashlib
+import json
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from typing import Final
+
+
+class Kind(StrEnum):
+    """What a memory is. The value is the word used in answers and parameters."""
+
+    OBSERVATION = "observation"
+    SESSION = "session"
+    PROMPT = "prompt"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """What every memory has. `id` is 0 until the store gives one; times are ms since 1970, UTC,
+    and 0 where none was given: the store then takes the moment of the first writing.
+    """
+
+    id: int = 0
+    project: str = ""
+    session_id: str = ""
+    created_at_epoch: int = 0
+    source: str = ""
+    source_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation(Record):
+    """One thing an agent noticed, decided or did."""
+
+    type: str = "discovery"
+    title: str = ""
+    subtitle: str = ""
+    narrative: str = ""
+    facts: tuple[str, ...] = ()
+    concepts: tuple[str, ...] = ()
+    files_read: tuple[str, ...] = ()
+    files_modified: tuple[str, ...] = ()
+    prompt_number: int | None = None
+    discovery_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary(Record):
+    """What a work session came to: the kind called `session`."""
+
+    request: str = ""
+    investigated: str = ""
+    learned: str = ""
+    completed: str = ""
+    next_steps: str = ""
+    notes: str = ""
+    files_read: tuple[str, ...] = ()
+    files_edited: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt(Record):
+    """What the user asked for, word by word."""
+
+    prompt_text: str = ""
+    prompt_number: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkSession:
+    """The stretch of work that groups memories of the three kinds."""
+
+    session_id: str
+    project: str = ""
+    started_at_epoch: int = 0
+    completed_at_epoch: int | None = None
+    status: str = "active"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How a kind is written down: its class, its table, the letter of its refs, its text fields.
+
+    The first of `texts` is what a list shows as the title.
+    """
+
+    record: type[Record]
+    table: str
+    letter: str
+    texts: tuple[str, ...]
+    files: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        return self.texts[0]
+
+
+SHAPES: Final[dict[Kind, Shape]] = {
+    Kind.OBSERVATION: Shape(
+        Observation,
+        "observations",
+        "",
+        ("title", "subtitle", "narrative", "facts"),
+        ("files_read", "files_modified"),
+    ),
+    Kind.SESSION: Shape(
+        Summary,
+        "sessions",
+        "S",
+        ("request", "investigated", "learned", "completed", "next_steps", "notes"),
+        ("files_read", "files_edited"),
+    ),
+    Kind.PROMPT: Shape(Prompt, "prompts", "P", ("prompt_text",)),
+}
+
+
+TYPES: Final = ("bugfix", "feature", "refactor", "change", "discovery", "decision")
+
+
+CONCEPTS: Final = (
+    "how-it-works",
+    "why-it-exists",
+    "what-changed",
+    "problem-solution",
+    "gotcha",
+    "pattern",
+    "trade-off",
+)
+
+
+def kind_of(record: Record) -> Kind:
+    """The kind that a record's class stands for."""
+    return next(kind for kind, shape in SHAPES.items() if shape.record is type(record))
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Ref:
+    """The short name of a record: `123`, `S12`, `P9`."""
+
+    kind: Kind
+    id: int
+
+    def __str__(self) -> str:
+        return f"{SHAPES[self.kind].letter}{self.id}"
+
+
+def parse_ref(text: str) -> Ref | None:
+    """The record that `123`, `#123`, `S12` or `P9` names; None if the text names none."""
+    body = text.strip().removeprefix("#").upper()
+    kind = {"S": Kind.SESSION, "P": Kind.PROMPT}.get(body[:1], Kind.OBSERVATION)
+    digits = body if kind is Kind.OBSERVATION else body[1:]
+    if not (digits.isascii() and digits.isdigit()) or len(digits) > 18:
+        return None
+    return Ref(kind, int(digits))
+
+
+_UNSAID: Final = frozenset(
+    {"id", "source", "source_id", "created_at_epoch", "prompt_number", "discovery_tokens"}
+)
+
+
+def content_hash(record: Record) -> int:
+    """A 63-bit hash of what a record says, whatever its id, its source and its time."""
+    names = (field.name for field in fields(record))
+    said = {name: getattr(record, name) for name in names if name not in _UNSAID}
+    text = json.dumps(said, sort_keys=True)
+    digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
+    return int.from_bytes(digest) >> 1

@@ -1,0 +1,147 @@
+"""Words as the full-text index sees them: what it stores beside the text, and what it filters by.
+
+SQLite's ``unicode61`` tokenizer keeps runs of letters and digits and drops everything else. That
+loses the parts of an identifier, every word of Chinese or Japanese, ``C++`` and emoji. `parts`
+gives the missing words for one extra column; a query is cut up by the same functions, so that
+both sides always agree.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import pairwise
+
+REMEMBERED = 65_536
+"""Identifiers whose parts are remembered: an import meets the same ones again and again."""
+
+
+STOP_WORDS = frozenset(
+    """
+    a about after all also am an and any are as at be because been before being but by can could
+    did do does doing done during each few for from further get got had has have having he her
+    here hers him his how i if in into is it its itself just me more most my no nor not of off on
+    once only or other our out over own same she should so some such than that the their them then
+    there these they this those through to too under until up us very was we were what when where
+    which while who whom whose why will with would you your yours don didn doesn isn wasn aren won
+    couldn shouldn wouldn ain s t d ll m re ve
+    """.split()  # noqa: SIM905 - a list of strings would take a screen
+)
+"""English function words: dropped from a query unless it holds nothing else."""
+
+
+_CJK = (
+    "\u1100-\u11ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+)
+
+
+_TOKEN = re.compile(r"[^\W_]+")
+
+
+_CJK_RUN = re.compile(f"[{_CJK}]+")
+
+
+_SCRIPT_RUN = re.compile(f"[{_CJK}]+|[^{_CJK}]+")
+
+
+# A letter that is no ASCII capital counts as small: "Größe" is one part, "getÜber" stays whole.
+_PART = re.compile(r"[A-Z]+(?![^\W\d_A-Z])|[A-Z]?[^\W\d_A-Z]+|\d+")
+
+
+_JOINABLE = re.compile(r"[^\W_]+(?:[-_][^\W_]+)*")
+
+
+_PLUS_PLUS = re.compile(r"(?<![^\W_])([A-Za-z])\+\+")
+
+
+_SHARP = re.compile(r"(?<![^\W_])([A-Za-z])#(?![^\W_])")
+
+
+_DOT_NAME = re.compile(r"(?<![^\s/\\\"'`(\[<,=:])\.([A-Za-z][^\W_]*)")
+
+
+def tokens(text: str) -> list[str]:
+    """Give the runs of letters and digits in `text`, as unicode61 cuts them, case kept."""
+    return _TOKEN.findall(_composed(text))
+
+
+def any_in(text: str) -> bool:
+    """Say whether `text` holds anything to look for: a token, or a symbol that stands for one."""
+    # composing accents neither makes nor unmakes a letter, so it can be left out here
+    return _TOKEN.search(text) is not None or bool(symbols(text))
+
+
+def has_cjk(text: str) -> bool:
+    """Say whether `text` holds Han, kana or Hangul."""
+    return _CJK_RUN.search(text) is not None
+
+
+def script_runs(token: str) -> list[str]:
+    """Cut a token where it changes between CJK and other scripts: ``Redis连接`` has two runs."""
+    return _SCRIPT_RUN.findall(token)
+
+
+def bigrams(run: str) -> list[str]:
+    """Give the overlapping pairs of characters of a CJK run; a single character stands alone."""
+    return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
+
+
+def cut(token: str) -> list[str]:
+    """Give the words inside a token in order: CJK bigrams, parts of an identifier."""
+    return [piece for run in script_runs(token) for piece in _run_pieces(run)]
+
+
+def pieces(token: str) -> list[str]:
+    """Cut a token at camelCase and digit boundaries: ``getUserV2`` gives get, user, v, 2."""
+    return [piece.lower() for piece in _PART.findall(token)]
+
+
+def symbols(text: str) -> list[str]:
+    """Give words for names that unicode61 cannot see: C++, C#, .NET and emoji."""
+    found = [f"{c.lower()}plusplus" for c in _PLUS_PLUS.findall(text)] if "++" in text else []
+    found += [f"{c.lower()}sharp" for c in _SHARP.findall(text)] if "#" in text else []
+    found += [f"dot{name.lower()}" for name in _DOT_NAME.findall(text)]
+    return found if text.isascii() else found + list(_emoji(text))
+
+
+def joined(text: str) -> Iterator[str]:
+    """Give neighbouring parts as one word, so that `SessionStore` finds `session_store_v2`."""
+    for identifier in filter(_is_compound, dict.fromkeys(_JOINABLE.findall(text))):
+        yield from _joined_pairs(identifier)
+
+
+def _is_compound(identifier: str) -> bool:
+    """Whether there may be parts in it; nearly all words of a text are none."""
+    return not (identifier.isalpha() and identifier.isascii() and identifier[1:].islower())
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _joined_pairs(identifier: str) -> tuple[str, ...]:
+    found = _TOKEN.findall(identifier)
+    inner = [piece for token in found if not has_cjk(token) for piece in pieces(token)]
+    pairs = (left + right for left, right in pairwise(inner))
+    return tuple(pair for pair in pairs if not pair.isdigit() and pair != identifier.lower())
+
+
+def _composed(text: str) -> str:
+    """Give letters and their accents as one character where both forms are in use.
+
+    Characters that Unicode's composition would take apart stay as they are: so does the index.
+    """
+    if text.isascii() or unicodedata.is_normalized("NFC", text):
+        return text
+    kept = {char for char in text if not unicodedata.is_normalized("NFC", char)}
+    stretches = re.split(f"([{re.escape(''.join(kept))}])", text) if kept else [text]
+    return "".join(
+        each if each in kept else unicodedata.normalize("NFC", each) for each in stretches
+    )
+
+
+def _emoji(text: str) -> Iterator[str]:
+    found = (c for c in text if not c.isascii() and unicodedata.category(c) == "So")
+    return (f"emoji{ord(char):x}0" for char in found)
+
+
+def _run_pieces(run: str) -> list[str]:
+    return bigrams(run) if has_cjk(run) else pieces(run)

@@ -1,0 +1,188 @@
+"""Commands that ask the worker, one an operation, made from the table."""
+
+import sys
+from typing import Any
+
+import click
+import requests
+from marshmallow import fields
+
+from memsvc.api.operations import OPERATIONS, Operation
+from memsvc.api.parameter_facts import default_text, describe_parameter
+from memsvc.configuration.settings import load_settings
+from memsvc.core.errors import BadRequest, MemsvcError, NotFound, StoreUnavailable
+from memsvc.entrypoints.client import answer_text, ask_worker, problem_text
+
+FAILED, BAD_USE, NO_WORKER, NOT_FOUND = 1, 2, 3, 4
+"""Exit codes besides 0: it failed, the call was wrong, no worker answers, no such record."""
+
+EXIT_CODES = (
+    f"Exit codes: 0 answered, {FAILED} failed, {BAD_USE} wrong call, "
+    f"{NO_WORKER} no worker answers, {NOT_FOUND} no such record."
+)
+
+
+class Commands(click.Group):
+    """A group of commands; words that name none of them go to the group's own operation.
+
+    So `memsvc search "auth token"` searches everything and `memsvc search prompts why` prompts.
+    Without any words the operation runs if it needs none, as in `memsvc context`.
+    """
+
+    own: click.Command | None = None
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        """Run; an error is one sentence on standard error and an exit code."""
+        try:
+            return super().main(*args, **options)
+        except MemsvcError as error:
+            click.echo(f"memsvc: {error.detail}", err=True)
+            sys.exit(_exit_code(error))
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if self.own is None or args[:1] == ["--help"] or (args and args[0] in self.commands):
+            return super().parse_args(ctx, args)
+        if not args and any(isinstance(each, click.Argument) for each in self.own.params):
+            return super().parse_args(ctx, args)
+        ctx._protected_args, ctx.args = [""], args
+        return args
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name == "":
+            return self.own
+        return super().get_command(ctx, cmd_name)
+
+
+def _exit_code(error: MemsvcError) -> int:
+    if isinstance(error, BadRequest):
+        return BAD_USE
+    return NOT_FOUND if isinstance(error, NotFound) else FAILED
+
+
+def ask(method: str, path: str, pairs: list[tuple[str, str]], accept: str) -> requests.Response:
+    """The worker's answer; without one, a sentence on standard error and the exit code."""
+    try:
+        return ask_worker(load_settings(), method, path, pairs, accept=accept)
+    except StoreUnavailable as error:
+        click.echo(f"memsvc: {error.detail}", err=True)
+        sys.exit(NO_WORKER)
+
+
+def print_answer(response: requests.Response) -> None:
+    """Print an answer, or its problem on standard error, and exit accordingly."""
+    if response.ok:
+        text = answer_text(response)
+        click.echo(text, nl=not text.endswith("\n"))
+        return
+    click.echo(f"memsvc: {problem_text(response)}", err=True)
+    sys.exit({400: BAD_USE, 404: NOT_FOUND}.get(response.status_code, FAILED))
+
+
+# -- one command an operation ---------------------------------------------------------------------
+
+
+def _operation_command(operation: Operation, name: str) -> click.Command:
+    """The command that asks the worker for an operation, with the same parameters."""
+
+    def call(as_json: bool, **values: Any) -> None:
+        path, pairs = operation.path, _pairs(names, values)
+        if "<id>" in path:
+            path = path.replace("<id>", dict(pairs)["id"])
+            pairs = [pair for pair in pairs if pair[0] != "id"]
+        accept = "application/json" if as_json else "text/markdown"
+        print_answer(ask(operation.method, path, pairs, accept))
+
+    members = {n: f for n, f in operation.schema.fields.items() if n != "render"}
+    names = {_identifier(name): name for name in members}
+    json_option = click.Option(["--json", "as_json"], is_flag=True, help="Print JSON.")
+    parameters = [_click_parameter(operation, n, f) for n, f in members.items()]
+    summary = f"{operation.summary} Use it {operation.when}."
+    return click.Command(
+        name,
+        callback=call,
+        params=[*parameters, json_option],
+        help=summary,
+        short_help=operation.summary,
+    )
+
+
+def _identifier(name: str) -> str:
+    return f"given_{name.lower()}"
+
+
+def _pairs(names: dict[str, str], values: dict[str, Any]) -> list[tuple[str, str]]:
+    pairs = []
+    for identifier, value in values.items():
+        given = value if isinstance(value, tuple) else (value,)
+        pairs += [(names[identifier], str(item)) for item in given if item is not None]
+    return pairs
+
+
+def _click_parameter(operation: Operation, name: str, field: fields.Field[Any]) -> click.Parameter:
+    described = describe_parameter(name, field)
+    identifier = _identifier(name)
+    if name == operation.argument:
+        required = described["required"] or "<id>" in operation.path
+        many = -1 if described["type"] in ("list", "text") else 1
+        if name == "query":
+            return WordsArgument([identifier], metavar=name.upper(), required=required, nargs=-1)
+        return click.Argument([identifier], metavar=name, required=required, nargs=many)
+    values = "|".join(described.get("allowed", []))
+    facts = [described["meaning"], described.get("range", ""), values]
+    if "default" in described:
+        facts.append(f"default {default_text(described['default'])}")
+    flags = list(dict.fromkeys([f"--{name}", f"--{name.replace('_', '-')}"]))
+    multiple = described["type"] == "list"
+    return click.Option(
+        [*flags, identifier],
+        multiple=multiple,
+        help="; ".join(filter(None, facts)),
+        metavar=described["type"].upper(),
+    )
+
+
+GROUPS = {
+    "show": "Read one record in full.",
+    "forget": "Forget one record, everywhere and for good.",
+}
+"""What the groups of commands are for that are no operation themselves."""
+
+
+class WordsArgument(click.Argument):
+    """The words of a query, quoted or not, as one text."""
+
+    def process_value(self, ctx: click.Context, value: Any) -> Any:
+        words = super().process_value(ctx, value)
+        return " ".join(words) if words else None
+
+
+def _group(root: Commands, path: tuple[str, ...]) -> Commands:
+    """The group for these words, made when it is missing."""
+    group: Any = root
+    for word in path:
+        if word not in group.commands:
+            group.add_command(Commands(word, help=GROUPS.get(word, "")))
+        group = group.commands[word]
+    return group  # type: ignore[no-any-return]
+
+
+def _own_help(operation: Operation) -> str:
+    """The command that shows the options of a group's own operation."""
+    first = operation.argument or f"--{next(iter(operation.members))} NAME"
+    return f"memsvc {operation.command} {first} --help"
+
+
+def add_operations(root: Commands) -> None:
+    """Give the command tree a command for every operation that has one."""
+    commands = {tuple(o.command.split()): o for o in OPERATIONS if o.command}
+    groups = {words[:-1] for words in commands if len(words) > 1}
+    for words, operation in commands.items():
+        command = _operation_command(operation, words[-1])
+        if words in groups:
+            group = _group(root, words)
+            command.name = ""  # its usage is the group's own
+            group.own = command
+            group.help = f"{operation.summary} More: {_own_help(operation)}"
+            group.short_help = operation.summary
+        else:
+            _group(root, words[:-1]).add_command(command)

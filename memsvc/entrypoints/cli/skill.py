@@ -1,0 +1,47 @@
+"""The commands that put the skill in place and check it."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from memsvc.entrypoints.cli.operations import FAILED
+from memsvc.entrypoints.skill.check import check, sizes_of
+from memsvc.entrypoints.skill.install import install as install_skill
+from memsvc.entrypoints.skill.install import tree
+
+# -- the skill ------------------------------------------------------------------------------------
+
+
+@click.group("skill")
+def skill() -> None:
+    """Put the mem-search skill where agents find it."""
+
+
+@skill.command()
+@click.option(
+    "--project",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder of a project; default: this one.",
+)
+@click.option("--user", is_flag=True, help="For all projects of this user.")
+def install(project: Path | None, user: bool) -> None:
+    """Copy the skill below .claude/skills, and below the folders of other agents found there."""
+    if project and user:
+        raise click.UsageError("give --project or --user, not both")
+    for place in install_skill(Path.home() if user else project or Path.cwd()):
+        click.echo(f"installed {place}")
+
+
+@skill.command("check")
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path), required=False)
+def check_skill(folder: Path | None) -> None:
+    """Hold a skill against the Agent Skills rules and its budgets; default: the bundled one."""
+    root = (folder or tree()).absolute()
+    faults = check(root)
+    for fault in faults:
+        click.echo(fault, err=True)
+    if faults:
+        sys.exit(FAILED)
+    sizes = sizes_of(root)
+    click.echo(f"{root.name}: {len(sizes)} pages, {sum(sizes.values())} tokens, no faults")

@@ -1,0 +1,199 @@
+"""The commands around the worker: run it, start it, fill a trial store, see how it is."""
+
+import json
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from memsvc.adapters.importers.jsonl import SAMPLE
+from memsvc.configuration.settings import SETTINGS, Settings, load_settings
+from memsvc.core.errors import MemsvcError
+from memsvc.entrypoints.cli.imports import import_reading
+from memsvc.entrypoints.client import worker_address
+from memsvc.entrypoints.worker_process import (
+    follow_here,
+    follow_worker,
+    is_running,
+    start_worker,
+    stop_worker,
+)
+
+# -- the worker -----------------------------------------------------------------------------------
+
+
+@click.command()
+def serve() -> None:
+    """Run the worker until interrupted."""
+    _serve(load_settings(), lambda address: click.echo(f"memsvc listens on {address}"))
+
+
+@click.command()
+def address() -> None:
+    """Print where the worker is."""
+    click.echo(worker_address(load_settings()))
+
+
+@click.command()
+def start() -> None:
+    """Start the worker in the background and print where it is."""
+    click.echo(start_worker(load_settings()))
+
+
+@click.command()
+def stop() -> None:
+    """Stop the worker that runs over this store."""
+    click.echo(stop_worker(load_settings()))
+
+
+@click.command()
+def mcp() -> None:
+    """Answer an MCP client over standard input and output; the worker does the work."""
+    from memsvc.entrypoints.mcp import run_server
+
+    run_server(load_settings())
+
+
+def _serve(settings: Settings, ready: Callable[[str], None]) -> None:
+    from memsvc.application.services import Services
+    from memsvc.configuration.bootstrap import build_semantic, build_store
+    from memsvc.core.dates import now_ms
+    from memsvc.entrypoints.http.app import create_app
+    from memsvc.entrypoints.http.server import run_server
+
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
+    # waitress warns of every queued request; a busy worker is not worth a line each
+    logging.getLogger("waitress.queue").setLevel(logging.ERROR)
+    store = build_store(settings)
+    semantic = build_semantic(settings, store)
+
+    def listening(address: str) -> None:
+        semantic.start()
+        ready(address)
+
+    try:
+        app = create_app(Services(store, now_ms, semantic), settings.host)
+        run_server(app, settings, listening)
+    finally:
+        semantic.stop()
+        store.close()
+
+
+@click.command()
+@click.option("--rebuild", is_flag=True, help="Make the index anew from the vectors in the store.")
+def index(rebuild: bool) -> None:
+    """Bring the semantic index up to date, by the running worker or here, and wait for it."""
+    from memsvc.configuration.bootstrap import build_semantic, build_store
+
+    settings = load_settings()
+    store = build_store(settings)
+    try:
+        semantic = build_semantic(settings, store, share=1)
+        if rebuild:
+            semantic.ask_rebuild()
+        follow = follow_worker if is_running(settings) else follow_here
+        _show_indexing(follow(settings, semantic))
+    finally:
+        store.close()
+
+
+def _show_indexing(waiting: Iterator[int]) -> None:
+    """A progress bar over how many records still wait."""
+    most = next(waiting, 0)
+    with click.progressbar(length=most, label="Indexing", file=sys.stderr, show_pos=True) as bar:
+        for left in waiting:
+            bar.update(max(0, most - left - bar.pos))
+    click.echo("The semantic index knows all records.")
+
+
+@click.command()
+@click.argument("checkout", type=click.Path(file_okay=False, path_type=Path), default=".")
+def trial(checkout: Path) -> None:
+    """Try memsvc on the history of CHECKOUT: fill an empty store, run the worker.
+
+    Without a history the bundled sample fills the store.
+    """
+    settings = load_settings()
+    _fill(settings, checkout)
+    _serve(settings, _welcome)
+
+
+def _fill(settings: Settings, checkout: Path) -> None:
+    from memsvc.adapters.importers.git import read_git
+    from memsvc.adapters.importers.jsonl import read_jsonl
+    from memsvc.configuration.bootstrap import build_store
+    from memsvc.core.filters import Filter
+    from memsvc.core.records import Kind
+
+    store = build_store(settings)
+    try:
+        if any(store.count(kind, Filter()) for kind in Kind):
+            return
+        try:
+            reading = read_git(checkout)
+        except MemsvcError as error:
+            click.echo(f"{error.detail} The bundled sample is used instead.", err=True)
+            reading = read_jsonl(SAMPLE)
+        click.echo(import_reading(store, reading, dry_run=False))
+    finally:
+        store.close()
+
+
+def _welcome(address: str) -> None:
+    click.echo(f"""memsvc listens on {address}. Try:
+  curl -s '{address}/api/search?query=fix&limit=3&render=text'
+  curl -s '{address}/api/context/recent?limit=1&render=text'
+  curl -s '{address}/api/search/help?operation=by-file'
+or open {address}/api/search/help in a browser. Ctrl-C stops the worker.""")
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def status(as_json: bool) -> None:
+    """Say where the store is, what it holds, and whether the worker runs."""
+    settings = load_settings()
+    told = {
+        "home": str(settings.home),
+        **_store_state(settings),
+        "worker": worker_address(settings),
+        "running": is_running(settings),
+    }
+    if as_json:
+        click.echo(json.dumps(told))
+    else:
+        for name, value in told.items():
+            click.echo(f"{name}: {value}")
+
+
+def _store_state(settings: Settings) -> dict[str, Any]:
+    if not settings.database.exists():
+        return {"store": "none yet"}
+    from memsvc.adapters.sqlite.vectors import SqliteVectors
+    from memsvc.configuration.bootstrap import build_store
+    from memsvc.core.filters import Filter
+    from memsvc.core.records import Kind
+
+    store = build_store(settings)
+    try:
+        size = os.path.getsize(settings.database)
+        return {
+            "store": f"{size / 1e6:.1f} MB",
+            **{f"{k}s": store.count(k, Filter()) for k in Kind},
+            "to be embedded": SqliteVectors(store.connections).count_pending(),
+        }
+    finally:
+        store.close()
+
+
+@click.command("settings")
+def show_settings() -> None:
+    """List the environment variables with their defaults."""
+    for setting in SETTINGS:
+        click.echo(f"{setting.variable:<16} {setting.default or '-':<12} {setting.meaning}")
+
+
+WORKER_COMMANDS = (serve, address, start, stop, mcp, index, trial, status, show_settings)

@@ -1,0 +1,90 @@
+"""The worker process: waitress around the application, found by clients through a file."""
+
+import contextlib
+import errno
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from flask import Flask
+from waitress.server import create_server
+
+from memsvc.configuration.settings import Settings, address
+from memsvc.core.errors import StoreUnavailable
+
+LARGEST_HEADER = 1024 * 1024  # a query of 100 kB may take three times that when escaped
+LARGEST_BODY = 64 * 1024 * 1024  # beyond it waitress hangs up; below it we answer 413 ourselves
+
+
+def run_server(app: Flask, settings: Settings, ready: Callable[[str], None]) -> None:
+    """Serve until interrupted; `ready` is told the worker's address once it listens.
+
+    Raises StoreUnavailable when the address is in use.
+    """
+    server = _create(app, settings)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # leave by the same door as Ctrl-C
+    port = _port(server)
+    try:
+        with _worker_file(settings, port):
+            ready(address(settings.host, port))
+            server.run()
+    finally:
+        server.close()
+
+
+def _create(app: Flask, settings: Settings) -> Any:
+    _require_free(settings)
+    return create_server(
+        app,
+        host=settings.host,
+        port=settings.port,
+        threads=settings.threads,
+        ident=None,
+        max_request_header_size=LARGEST_HEADER,
+        max_request_body_size=LARGEST_BODY,
+        clear_untrusted_proxy_headers=True,
+    )
+
+
+def _port(server: Any) -> int:
+    # a name that stands for several addresses makes several sockets
+    listening = getattr(server, "effective_listen", None) or [(None, server.effective_port)]
+    return int(listening[0][1])
+
+
+def _require_free(settings: Settings) -> None:
+    """Fail with a sentence when the port is taken; waitress alone would share it or trace back."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((settings.host, settings.port))
+        except OSError as error:
+            raise StoreUnavailable(_bind_sentence(settings, error)) from error
+
+
+def _bind_sentence(settings: Settings, error: OSError) -> str:
+    where = f"{settings.host}:{settings.port}"
+    if error.errno == errno.EADDRINUSE:
+        return (
+            f"Port {settings.port} is in use: another worker may be running (memsvc status). "
+            f"Stop it, or choose another port: MEMSVC_PORT={settings.port + 1}"
+        )
+    return f"The worker cannot listen on {where}: {error.strerror}. Check MEMSVC_HOST, MEMSVC_PORT."
+
+
+@contextlib.contextmanager
+def _worker_file(settings: Settings, port: int) -> Iterator[None]:
+    """Tell clients where this worker listens, for as long as it runs."""
+    path = settings.worker_file
+    told = json.dumps({"pid": os.getpid(), "host": settings.host, "port": port})
+    path.write_text(told, "utf-8")
+    try:
+        yield
+    finally:
+        if path.is_file() and path.read_text("utf-8") == told:  # not that of a later worker
+            path.unlink()

@@ -1,0 +1,52 @@
+"""TODO install."""
+
+import shutil
+from pathlib import Path
+
+import memsvc
+from memsvc.api.skill_pages import NAME
+from memsvc.core.errors import MemsvcError
+
+AGENT_FOLDERS = (".claude", ".agents", ".codex", ".cursor", ".gemini", ".opencode")
+"""Where agents look for `skills/`: the first always, the others where they are there already."""
+
+
+def tree() -> Path:
+    """The folder of the skill: inside an installed package, beside the package in a checkout."""
+    package = Path(memsvc.__file__).parent
+    places = (package / "skills" / NAME, package.parent / "skills" / NAME)
+    return next((place for place in places if place.is_dir()), places[0])
+
+
+# -- putting it where agents look -----------------------------------------------------------------
+
+
+def install(into: Path) -> list[Path]:
+    """Copy the skill to where agents look below a folder, and say where it lies now.
+
+    Raises MemsvcError with a sentence when a folder cannot be written.
+    """
+    first, *others = (into / name for name in AGENT_FOLDERS)
+    targets = [first, *(folder for folder in others if folder.is_dir())]
+    return [_installed(folder / "skills" / NAME) for folder in targets]
+
+
+def _installed(target: Path) -> Path:
+    try:
+        return target if target.resolve() == tree().resolve() else _copy(target)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise MemsvcError(f"The skill cannot be put at {target}: {reason}.") from error
+
+
+def _copy(target: Path) -> Path:
+    """Put this version of the skill in place, whole: pages of an older one must not stay."""
+    fresh = target.with_name(f".{NAME}.new")
+    shutil.rmtree(fresh, ignore_errors=True)
+    shutil.copytree(tree(), fresh, ignore=shutil.ignore_patterns("evals", "__*__*"))
+    if target.is_symlink():
+        target.unlink()
+    elif target.exists():
+        shutil.rmtree(target)
+    fresh.rename(target)
+    return target

@@ -1,0 +1,104 @@
+"""What answers look like: OpenAPI shows these schemas, the tests hold every answer against them."""
+
+from typing import TYPE_CHECKING
+
+from marshmallow import INCLUDE, Schema, fields
+
+if TYPE_CHECKING:
+    from memsvc.api.operations import Operation
+
+
+class Open(Schema):
+    """An object that may hold more than is listed: answers may grow, never shrink."""
+
+    class Meta:
+        unknown = INCLUDE
+
+
+class Tokens(Open):
+    """What this answer costs, and what reading all listed records in full would."""
+
+    this = fields.Integer(required=True)
+    full = fields.Integer(required=True)
+
+
+class Window(Open):
+    """Which time bound applied, and how many matches lie before it."""
+
+    days = fields.Raw(required=True, metadata={"description": "a number of days, or all"})
+    older_matches = fields.Integer(required=True)
+
+
+class PageResult(Open):
+    """A page of records."""
+
+    format = fields.String(required=True)
+    count = fields.Integer(required=True)
+    total = fields.Integer(required=True)
+    offset = fields.Integer(required=True)
+    limit = fields.Integer(required=True)
+    next_offset = fields.Integer(required=True, allow_none=True)
+    strategy = fields.String(required=True)
+    window = fields.Nested(Window)
+    tokens = fields.Nested(Tokens, required=True)
+    results = fields.Raw(required=True, metadata={"description": "rows; by-file: rows by kind"})
+
+
+class RecordResult(Open):
+    """One record in full."""
+
+    id = fields.Integer(required=True)
+    kind = fields.String(required=True)
+    project = fields.String(required=True)
+    created_at = fields.String(required=True)
+    created_at_epoch = fields.Integer(required=True)
+
+
+class DocumentResult(Open):
+    """An object of named facts."""
+
+
+class WriteResult(Open):
+    """What became of each record handed in."""
+
+    stored = fields.Integer(required=True)
+    updated = fields.Integer(required=True)
+    unchanged = fields.Integer(required=True)
+    merged = fields.Integer(required=True)
+    forgotten = fields.Integer(required=True)
+    refused = fields.List(fields.Dict(), required=True)
+    results = fields.List(fields.Dict(), required=True)
+
+
+class Problem(Open):
+    """An error (RFC 9457), with the one-line text in `error`."""
+
+    type = fields.String(required=True)
+    title = fields.String(required=True)
+    status = fields.Integer(required=True)
+    detail = fields.String(required=True)
+    code = fields.String(required=True)
+    errors = fields.Dict(required=True)
+    help = fields.String(required=True)
+    error = fields.String(required=True)
+
+
+RESULTS: dict[str, type[Schema]] = {
+    "Tokens": Tokens,
+    "Window": Window,
+    "Page": PageResult,
+    "Record": RecordResult,
+    "Document": DocumentResult,
+    "Written": WriteResult,
+    "Problem": Problem,
+}
+
+
+def result_of(operation: "Operation") -> str:
+    """The name of the schema that an operation's answers follow."""
+    if operation.body == "records":
+        return "Written"
+    if "<id>" in operation.path:
+        return "Record" if operation.method == "GET" else "Document"
+    documents = ("help", "projects", "stats", "health", "readiness")
+    return "Document" if operation.name in documents else "Page"
