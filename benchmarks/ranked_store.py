@@ -22,20 +22,21 @@ from benchmarks.ways_to_rank import (
     without_title,
 )
 from memsvc.adapters.sqlite.connections import Connections
+from memsvc.adapters.sqlite.fulltext import bonuses
 from memsvc.adapters.sqlite.fulltext import ranking as fulltext
 from memsvc.adapters.sqlite.store import SqliteStore
 from memsvc.adapters.sqlite.vectors import SqliteVectors
-from memsvc.application.requests import read_search
+from memsvc.api.requests import Call, search_request
 from memsvc.application.semantic.index_sync import embed_some
 from memsvc.application.semantic.worker import Parts, Semantic
 from memsvc.application.services import Services
 from memsvc.configuration.bootstrap import open_index
 from memsvc.configuration.settings import Settings, load_settings
-from memsvc.core import query as language
 from memsvc.core.dates import DAY_MS, now_ms
 from memsvc.core.filters import Filter
 from memsvc.core.ports.store import Hit
 from memsvc.core.ports.vectors import Embedder
+from memsvc.core.query import Query as TypedQuery
 from memsvc.core.records import Kind, Ref
 from memsvc.schemas.parameters import DEFAULT_DAYS
 
@@ -94,7 +95,8 @@ class Bench:
     def _ranking(self, services: Services, way: Way, column: Column, query: Query) -> list[str]:
         project = {"project": (query.meta["project"],)} if column.in_project else {}
         given = {"query": query.text, **way.parameters, **project}
-        search = read_search(services, given, [KIND], windowed=True)
+        call = Call(values=given, now=services.clock())
+        search = search_request(call, (KIND,), windowed=True)
         with self.store.snapshot():
             return [self.source_ids[ref] for ref in way.rank(services, search)[:DEPTH]]
 
@@ -136,18 +138,18 @@ class AskedStore(SqliteStore):
         self._matches = lru_cache(None)(plain.matches_among)
         self._coverage = lru_cache(None)(plain.coverage)
 
-    def rank(self, kind: Kind, query: language.Query, selection: Filter, depth: int) -> list[Hit]:
+    def rank(self, kind: Kind, query: TypedQuery, selection: Filter, depth: int) -> list[Hit]:
         """The best matches; again for other weights and bonuses."""
-        state = (fulltext.WEIGHTS[kind], fulltext.NEIGHBOURS_BONUS, fulltext.EXACT_BONUS)
+        state = (fulltext.WEIGHTS[kind], bonuses.NEIGHBOURS_BONUS, bonuses.EXACT_BONUS)
         return self._ranks(state, kind, query, selection, depth)
 
     def matches_among(
-        self, kind: Kind, query: language.Query, selection: Filter, ids: Sequence[int]
+        self, kind: Kind, query: TypedQuery, selection: Filter, ids: Sequence[int]
     ) -> set[int]:
         """Those of a few records that match a query."""
         return self._matches(kind, query, selection, tuple(sorted(ids)))
 
-    def coverage(self, query: language.Query, ref: Ref) -> float:
+    def coverage(self, query: TypedQuery, ref: Ref) -> float:
         """How much of a query a record holds."""
         return self._coverage(query, ref)
 

@@ -20,7 +20,7 @@ from benchmarks.tables import report
 from benchmarks.worker import running_worker, temporary_home
 from memsvc.answers.page import to_json
 from memsvc.core.tokens import ESTIMATOR, count_tokens
-from memsvc.schemas.parameters import SMALLEST_BUDGET
+from memsvc.schemas.parameters import MIN_BUDGET
 
 Texts = tuple[list[str], list[str]]
 """As text and as JSON."""
@@ -118,7 +118,7 @@ def _random_query(ask: Questions, chance: random.Random) -> str:
 
 def _budgeted(query: str, chance: random.Random) -> Iterator[tuple[str, int]]:
     """Requests for one query: each format with the smallest, a small and a large budget."""
-    budgets = (SMALLEST_BUDGET, chance.randint(SMALLEST_BUDGET, 600), chance.randint(600, 6000))
+    budgets = (MIN_BUDGET, chance.randint(MIN_BUDGET, 600), chance.randint(600, 6000))
     for form, render in FORMATS:
         for budget in budgets:
             fixed = {"query": query, "format": form, "render": render, "max_tokens": budget}

@@ -11,17 +11,18 @@ import numpy
 
 from benchmarks.metrics import DEPTH
 from memsvc.adapters.sqlite.connections import Connections
+from memsvc.adapters.sqlite.fulltext import bonuses
 from memsvc.adapters.sqlite.fulltext import ranking as fulltext
 from memsvc.adapters.sqlite.vectors import SqliteVectors
 from memsvc.application import ranking
-from memsvc.application.requests import Search
+from memsvc.application.requests import SearchRequest
 from memsvc.application.semantic.index_sync import unit
 from memsvc.application.services import Services
 from memsvc.core import fusion
-from memsvc.core import query as language
 from memsvc.core.fusion import Fused
 from memsvc.core.passages import passages
 from memsvc.core.ports.vectors import Change, Vector
+from memsvc.core.query import plain_text
 from memsvc.core.records import Kind, Record, Ref
 
 KIND = Kind.OBSERVATION
@@ -33,7 +34,7 @@ Alter = Callable[[Record, Vector], Vector]
 Patch = tuple[ModuleType, str, object]
 
 
-def _by_search(services: Services, search: Search) -> list[Ref]:
+def _by_search(services: Services, search: SearchRequest) -> list[Ref]:
     """What a search finds. Raises ClickException where meaning should have a say and has none."""
     found = ranking.rank_candidates(services, search)
     if found.degraded:
@@ -41,15 +42,15 @@ def _by_search(services: Services, search: Search) -> list[Ref]:
     return [hit.ref for hit in found.hits]
 
 
-def _by_words(services: Services, search: Search) -> list[Ref]:
+def _by_words(services: Services, search: SearchRequest) -> list[Ref]:
     return _by_search(Services(services.store, services.clock), search)
 
 
-def _by_cosine(services: Services, search: Search) -> list[Ref]:
+def _by_cosine(services: Services, search: SearchRequest) -> list[Ref]:
     """The records nearest in meaning, whatever words they hold and however old they are."""
     if services.semantic is None or not search.query.searchable:
         return []
-    text = language.meaning(search.text)
+    text = plain_text(search.text)
     nearest = services.semantic.nearest(KIND, text, DEPTH, search.selection)
     return [Ref(KIND, id) for id, _ in nearest]
 
@@ -91,7 +92,7 @@ class Way:
     patches: tuple[Patch, ...] = ()
     parameters: Mapping[str, str] = field(default_factory=dict)
     recent: bool = False
-    rank: Callable[[Services, Search], list[Ref]] = _by_search
+    rank: Callable[[Services, SearchRequest], list[Ref]] = _by_search
 
 
 FIXED_VOTE = (
@@ -99,7 +100,7 @@ FIXED_VOTE = (
     (fusion, "WORDS_COVERED", 0.0),
     (fusion, "WORDS_NEAR", 0.0),
 )
-NO_BONUSES = ((fulltext, "NEIGHBOURS_BONUS", 0.0), (fulltext, "EXACT_BONUS", 0.0))
+NO_BONUSES = ((bonuses, "NEIGHBOURS_BONUS", 0.0), (bonuses, "EXACT_BONUS", 0.0))
 FLAT = {kind: (fulltext.TEXT_WEIGHT, *others) for kind, (_, *others) in fulltext.WEIGHTS.items()}
 
 FULL_TEXT = Way("full text", rank=_by_words)

@@ -1,13 +1,12 @@
 """What hypothesis draws: texts as people and programs send them, requests, records, calls."""
 
 import string
-from typing import Any
 
 from hypothesis import strategies as st
 
 from memsvc.api.mcp_tools import NOT_OFFERED
 from memsvc.api.operations import Operation
-from memsvc.api.parameter_facts import describe_parameter
+from memsvc.api.parameter_facts import Parameter, parameters_of
 from memsvc.core.records import Kind, Observation, Prompt, Record, Summary
 
 WORDS = [
@@ -115,17 +114,19 @@ VALUES: dict[str, st.SearchStrategy[object]] = {
 
 def arguments(operation: Operation) -> st.SearchStrategy[dict[str, object]]:
     """The arguments of a call of a tool: what is required, and any of the rest, null at times."""
-    offered = {n: f for n, f in operation.schema.fields.items() if n not in NOT_OFFERED}
-    drawn = {name: _values(name, describe_parameter(name, f)) for name, f in offered.items()}
-    required = {name: drawn.pop(name) for name, f in offered.items() if f.required}
+    found = parameters_of(operation.schema.fields)
+    offered = [each for each in found if each.name not in NOT_OFFERED]
+    drawn = {each.name: _values(each) for each in offered}
+    required = {each.name: drawn.pop(each.name) for each in offered if each.required}
     optional = {name: st.one_of(values, st.none()) for name, values in drawn.items()}
     return st.fixed_dictionaries(required, optional=optional)
 
 
-def _values(name: str, described: dict[str, Any]) -> st.SearchStrategy[object]:
-    if name in VALUES:
-        return VALUES[name]
-    if "allowed" in described:
-        return st.sampled_from([*described["allowed"], "none such"])
-    low, high = map(int, described["range"].split("-"))
+def _values(parameter: Parameter) -> st.SearchStrategy[object]:
+    if parameter.name in VALUES:
+        return VALUES[parameter.name]
+    if parameter.allowed:
+        return st.sampled_from([*parameter.allowed, "none such"])
+    assert parameter.bounds
+    low, high = parameter.bounds
     return st.one_of(st.integers(low, min(high, 500)), st.sampled_from([low - 1, high + 1, "x"]))

@@ -17,7 +17,7 @@ from memsvc.api.operations import OPERATIONS
 from memsvc.application.services import Services
 from memsvc.core.errors import KINDS, MemsvcError, StoreUnavailable
 from memsvc.core.records import Record, Ref
-from memsvc.entrypoints.http.app import LARGEST_BODY, create_app
+from memsvc.entrypoints.http.app import MAX_BODY, create_app
 from memsvc.schemas.results import Problem
 
 JSON = "application/json"
@@ -119,7 +119,7 @@ def test_a_body_that_cannot_be_parsed_is_refused(client: FlaskClient, body: str)
 
 
 def test_a_body_over_five_mebibytes_is_refused(client: FlaskClient) -> None:
-    body = json.dumps({"title": "x" * LARGEST_BODY})
+    body = json.dumps({"title": "x" * MAX_BODY})
     response = client.post("/api/observations", data=body, content_type=JSON)
     assert "5 MiB" in _problem(response, 413, "body_too_large")["detail"]
 

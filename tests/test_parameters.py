@@ -7,7 +7,7 @@ import pytest
 from flask.testing import FlaskClient
 from samples import DAY, HOUR, NOW
 
-from memsvc.core.dates import parse_date
+from memsvc.core.dates import read_date
 
 OBSERVATIONS = "/api/search/observations"
 BY_TYPE = "/api/search/by-type"
@@ -184,7 +184,7 @@ def _moment(*when: int) -> int:
     ],
 )
 def test_a_date_has_many_forms(text: str, moment: int) -> None:
-    assert parse_date(text, NOW) == moment
+    assert read_date(text).first(NOW) == moment
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,8 @@ def test_a_day_is_a_day_of_the_local_zone(
     zone: Any, zone_name: str, text: str, end: bool, moment: int
 ) -> None:
     zone(zone_name)
-    assert parse_date(text, NOW, end=end) == moment
+    date = read_date(text)
+    assert (date.last(NOW) if end else date.first(NOW)) == moment
 
 
 @pytest.mark.parametrize(
@@ -224,7 +225,7 @@ def test_a_day_is_a_day_of_the_local_zone(
 )
 def test_months_back_end_on_a_day_that_exists(zone: Any, text: str, day: tuple[int, ...]) -> None:
     zone("UTC")
-    assert parse_date(text, _moment(2026, 3, 31, 12)) == _moment(*day, 12)
+    assert read_date(text).first(_moment(2026, 3, 31, 12)) == _moment(*day, 12)
 
 
 @pytest.mark.parametrize(
@@ -233,7 +234,7 @@ def test_months_back_end_on_a_day_that_exists(zone: Any, text: str, day: tuple[i
 )
 def test_anything_else_is_no_date(text: str) -> None:
     with pytest.raises(ValueError, match="allowed: YYYY-MM-DD"):
-        parse_date(text, NOW)
+        read_date(text)
 
 
 def test_a_range_covers_its_last_day_in_the_local_zone(ask: Any, zone: Any) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memsvc.adapters.sqlite.fulltext.index_words import parts, tag
+from memsvc.adapters.sqlite.fulltext.index_words import index_subwords, tag
 from memsvc.adapters.sqlite.fulltext.match import MAX_CLAUSES, clauses, expression, match
 from memsvc.core.query import MAX_TERMS, Query, Term, parse
 from memsvc.core.words import any_in
@@ -58,7 +58,7 @@ def finds(index: sqlite3.Connection, text: str, query: str) -> bool:
     """Whether a record with this title is found."""
     parsed = parse(query)
     index.execute("DELETE FROM t")
-    index.execute("INSERT INTO t(title, parts) VALUES (?, ?)", (text, parts(text)))
+    index.execute("INSERT INTO t(title, parts) VALUES (?, ?)", (text, index_subwords(text)))
     expression = match(parsed, clauses(parsed))
     return bool(index.execute("SELECT 1 FROM t WHERE t MATCH ?", (expression,)).fetchone())
 
@@ -86,8 +86,13 @@ def test_a_dash_excludes(text: str) -> None:
 
 
 def test_a_dash_before_a_filter_excludes_its_values() -> None:
-    excluded = parse("-type:bugfix,Change").excluded_tags
-    assert excluded == (tag("type", "bugfix"), tag("type", "change"))
+    query = parse("-type:bugfix,Change")
+    assert query.excluded_filters == (("type", ("bugfix", "Change")),)
+    query = parse("word -type:Change")
+    expression_ = match(query, clauses(query))
+    assert expression_.endswith(f'NOT (tags : "{tag("type", "change")}")')
+        f'NOT (tags : "{tag("type", "change")}")'
+    )
 
 
 @pytest.mark.parametrize(
@@ -115,15 +120,15 @@ def test_everything_else_is_literal(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "field", "values"),
     [
-        ("file:src/a.py", "files", ("src/a.py",)),
-        ("type:bugfix,feature", "types", ("bugfix", "feature")),
-        ("Concept:gotcha concept:pattern", "concepts", ("gotcha", "pattern")),
-        ('project:"my app"', "projects", ("my app",)),
+        ("file:src/a.py", "file", ("src/a.py",)),
+        ("type:bugfix,feature", "type", ("bugfix", "feature")),
+        ("Concept:gotcha concept:pattern", "concept", ("gotcha", "pattern")),
+        ('project:"my app"', "project", ("my app",)),
     ],
 )
 def test_filters_are_set_apart(text: str, field: str, values: tuple[str, ...]) -> None:
     query = parse(f"{text} word")
-    assert getattr(query, field) == values
+    assert query.filters == ((field, values),)
     assert word_texts(query) == ["word"]
 
 

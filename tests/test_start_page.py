@@ -16,7 +16,7 @@ from benchmarks.sample import run_command, sample_worker
 from memsvc.adapters.sqlite.store import SqliteStore, open_store
 from memsvc.application.semantic.switched_off import SwitchedOff
 from memsvc.application.services import Services
-from memsvc.application.session_start import BUDGET, CEILING
+from memsvc.application.session_start import DEFAULT_TOKENS, MAX_TOKENS
 from memsvc.core.records import Observation, Record, Summary
 from memsvc.core.tokens import count_tokens
 from memsvc.entrypoints.http.app import create_app
@@ -146,7 +146,7 @@ def test_it_stays_below_nine_thousand_characters(
     own_store.write(numbered([*made, summary]))
     text = page(own_client, limit=100, **({"max_tokens": budget} if budget else {}))
     assert len(text) < 9000
-    assert count_tokens(text) <= min(budget or BUDGET, CEILING)
+    assert count_tokens(text) <= min(budget or DEFAULT_TOKENS, MAX_TOKENS)
     assert refs(text)[-1] == "1"
     assert "learned: learned" in text
 

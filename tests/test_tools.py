@@ -14,7 +14,6 @@ from memsvc.api.mcp_tools import (
     GUIDE_ALIAS,
     INSTRUCTIONS,
     NOT_OFFERED,
-    PLACES,
     TOOLS,
     WORKFLOW,
     definitions,
@@ -42,7 +41,7 @@ def definition(name: str) -> Any:
 
 def test_the_tools_are_four_operations_and_one_that_explains_them() -> None:
     assert [tool["name"] for tool in definitions()] == [GUIDE, *TOOLS]
-    assert set(TOOLS) == set(NAMES) == set(PLACES)
+    assert set(TOOLS) == set(NAMES)
     assert [o.name for o in OPERATIONS if o.tool and o.method != "GET"] == []
 
 

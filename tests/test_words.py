@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memsvc.adapters.sqlite.fulltext.index_words import parts, tag
+from memsvc.adapters.sqlite.fulltext.index_words import index_subwords, tag
 from memsvc.core import words
 
 
@@ -26,7 +26,7 @@ from memsvc.core import words
     ],
 )
 def test_parts_of_one_word_stand_in_their_order(text: str, expected: str) -> None:
-    assert expected in parts(text).split("\n")
+    assert expected in index_subwords(text).split("\n")
 
 
 @pytest.mark.parametrize(
@@ -44,25 +44,25 @@ def test_parts_of_one_word_stand_in_their_order(text: str, expected: str) -> Non
     ],
 )
 def test_what_the_tokenizer_loses_becomes_a_word(text: str, expected: str) -> None:
-    assert expected in parts(text).split()
+    assert expected in index_subwords(text).split()
 
 
 @pytest.mark.parametrize("text", ["plain words only", "issue#12", "end. Start", "1+1", "", "5.4"])
 def test_words_that_the_tokenizer_finds_are_not_repeated(text: str) -> None:
-    assert parts(text) == ""
+    assert index_subwords(text) == ""
 
 
 def test_repeated_identifiers_come_once() -> None:
-    assert parts("getUser getUser getUser") == parts("getUser")
+    assert index_subwords("getUser getUser getUser") == index_subwords("getUser")
 
 
 def test_composed_and_decomposed_accents_have_the_same_parts() -> None:
-    assert parts("caf\u00e9Bar") == parts("cafe\u0301Bar")
+    assert index_subwords("caf\u00e9Bar") == index_subwords("cafe\u0301Bar")
 
 
 @given(st.text())
 def test_any_text_has_lower_case_parts(text: str) -> None:
-    assert parts(text) == parts(text).lower()
+    assert index_subwords(text) == index_subwords(text).lower()
 
 
 def test_tags_can_be_read() -> None:
@@ -75,7 +75,7 @@ def test_tags_ignore_case() -> None:
 
 @given(st.text(), st.text())
 def test_different_values_have_different_tags(one: str, other: str) -> None:
-    same = words._composed(one).casefold() == words._composed(other).casefold()
+    same = words.composed(one).casefold() == words.composed(other).casefold()
     assert (tag("type", one) == tag("type", other)) == same
 
 

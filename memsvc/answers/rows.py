@@ -1,16 +1,27 @@
 """Records as rows of an answer: a short one for lists, everything for reading."""
 
+import dataclasses
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
-from memsvc.answers.dump import dump_record
 from memsvc.answers.page import Row, to_json
 from memsvc.answers.snippets import snippet
 from memsvc.core.dates import utc_text
 from memsvc.core.ports.store import Hit
-from memsvc.core.records import SHAPES, Observation, Record, Ref, Summary
+from memsvc.core.records import SHAPES, Kind, Observation, Record, Ref, Summary
 from memsvc.core.tokens import count_tokens
 
-TITLE_LENGTH = 120
+MAX_TITLE = 120
+
+
+def make_rows(
+    hits: Sequence[Hit], records: Mapping[Ref, Record], form: str, stems: tuple[str, ...] = ()
+) -> tuple[Row, ...]:
+    """The rows of these hits, in their order, `full` or short; short ones may show a snippet."""
+    if form == "full":
+        return tuple(full_row(hit, records[hit.ref]) for hit in hits)
+    return tuple(index_row(hit, records[hit.ref], stems) for hit in hits)
 
 
 def index_row(hit: Hit, record: Record, stems: tuple[str, ...] = ()) -> Row:
@@ -27,25 +38,24 @@ def index_row(hit: Hit, record: Record, stems: tuple[str, ...] = ()) -> Row:
         "project": record.project,
         **score_of(hit),
     }
-    if found := snippet(_searched(record, hit.ref), stems):
+    if stems and (found := snippet(_searched(record, hit.ref), stems)):
         row["snippet"] = found
-    return {**row, "read_tokens": read_tokens(record, hit.ref)}
+    row["read_tokens"] = read_tokens(record, hit.ref)
+    return row
 
 
 def full_row(hit: Hit, record: Record) -> Row:
     """Everything a record says."""
-    return {
-        "ref": str(hit.ref),
-        **dump_record(record, hit.ref.kind),
-        **score_of(hit),
-        "read_tokens": read_tokens(record, hit.ref),
-    }
+    dumped = dump_record(record, hit.ref.kind)
+    cost = count_tokens(to_json(dumped))
+    return {"ref": str(hit.ref), **dumped, **score_of(hit), "read_tokens": cost}
 
 
 def score_of(hit: Hit) -> dict[str, Any]:
     """The score of a ranked hit and whether it lies before the time bound."""
-    score = {"score": round(hit.score, 4)} if hit.score else {}
-    return score | ({"older": True} if hit.older else {})
+    score = hit.relevance + hit.recency
+    shown: dict[str, Any] = {"score": round(score, 4)} if score else {}
+    return shown | {"older": True} if hit.older else shown
 
 
 def title_of(record: Record, ref: Ref) -> str:
@@ -53,7 +63,7 @@ def title_of(record: Record, ref: Ref) -> str:
     texts = (text for text in _texts(record, ref) if text.strip())
     lines = next(texts, "").strip().splitlines() or [""]
     line = " ".join(lines[0].split())
-    return line if len(line) <= TITLE_LENGTH else f"{line[: TITLE_LENGTH - 1]}…"
+    return line if len(line) <= MAX_TITLE else f"{line[: MAX_TITLE - 1]}…"
 
 
 def subtitle_of(record: Record) -> str:
@@ -61,7 +71,7 @@ def subtitle_of(record: Record) -> str:
     second = record.subtitle if isinstance(record, Observation) else ""
     second = record.completed if isinstance(record, Summary) else second
     line = " ".join(second.split())
-    return line if len(line) <= TITLE_LENGTH else f"{line[: TITLE_LENGTH - 1]}…"
+    return line if len(line) <= MAX_TITLE else f"{line[: MAX_TITLE - 1]}…"
 
 
 def read_tokens(record: Record, ref: Ref) -> int:
@@ -78,3 +88,16 @@ def _searched(record: Record, ref: Ref) -> list[str]:
     """The texts a snippet may come from: what the row does not show as its title already."""
     title, *others = _texts(record, ref)
     return others or [title]
+
+
+def dump_record(record: Record, kind: Kind) -> dict[str, Any]:
+    """A record as answers show it in full: plain lists, the date in both forms."""
+    cells = {name: getattr(record, name) for name in _field_names(kind)}
+    lists = {name: list(cell) for name, cell in cells.items() if isinstance(cell, tuple)}
+    when = {"created_at": utc_text(record.created_at_epoch)}
+    return {"id": record.id, "kind": kind.value, **cells, **lists, **when}
+
+
+@cache
+def _field_names(kind: Kind) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(SHAPES[kind].record))

@@ -5,16 +5,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from memsvc.core.words import has_cjk, pieces, tokens
+from memsvc.core.words import has_cjk, subwords, tokens
 
-LENGTH = 160
+MAX_SNIPPET = 160
 """Characters of a snippet, marks apart: about 40 tokens."""
 
 LEAD = 40
 """Characters kept before the first marked word."""
 
-LOOKED_AT = 4_000
-"""Characters of a text that are looked through: a snippet need not come from far down."""
+MAX_READ = 4_000
+"""Characters of a text that are read: a snippet need not come from far down."""
 
 _SUFFIX = re.compile(r"(?:ations?|ings?|ies|ied|ed|es|e|ly|s|y|er|ers|ion|ions)$")
 _WORD = re.compile(r"[^\W_]+")
@@ -33,12 +33,12 @@ def stems_of(words: Iterable[str]) -> tuple[str, ...]:
 
     It follows the index's stemming only roughly: enough to show, never used to search.
     """
-    named = (piece for word in words for token in tokens(word) for piece in _pieces(token))
+    named = (piece for word in words for token in tokens(word) for piece in _forms(token))
     return tuple(sorted({_stem(piece) for piece in named}, key=lambda stem: (-len(stem), stem)))
 
 
-def _pieces(token: str) -> list[str]:
-    return [token, *pieces(token)]
+def _forms(token: str) -> list[str]:
+    return [token, *subwords(token)]
 
 
 def _stem(word: str) -> str:
@@ -89,7 +89,7 @@ def _marks_of(word: str, stems: tuple[str, ...]) -> tuple[Mark, ...]:
     if low.startswith(stems):
         return (Mark(0, len(word), _first(low, stems)),)
     if not word.islower():
-        for piece in pieces(word):
+        for piece in subwords(word):
             if piece.startswith(stems):
                 start = low.find(piece)
                 return (Mark(start, start + len(piece), _first(piece, stems)),)
@@ -114,7 +114,7 @@ def snippet(texts: Sequence[str], stems: tuple[str, ...]) -> str:
     """The piece of these texts with the most of the words, marked with `**`; empty without any."""
     if not stems:
         return ""
-    found = [(text, marks_in(text[:LOOKED_AT], stems)) for text in texts]
+    found = [(text, marks_in(text[:MAX_READ], stems)) for text in texts]
     best = max(
         ((*_densest(marks), text, marks) for text, marks in found if marks),
         key=lambda candidate: candidate[0],
@@ -132,7 +132,7 @@ def _densest(marks: list[Mark]) -> tuple[int, int]:
 
 
 def _different(marks: list[Mark]) -> int:
-    end = marks[0].start + LENGTH - LEAD
+    end = marks[0].start + MAX_SNIPPET - LEAD
     return len({mark.stem for mark in marks if mark.end <= end})
 
 
@@ -140,7 +140,7 @@ def _cut(text: str, marks: list[Mark], start: int) -> str:
     begin = max(0, start - LEAD)
     if begin and (space := text.find(" ", begin, start)) != -1:
         begin = space + 1
-    end = begin + LENGTH
+    end = begin + MAX_SNIPPET
     shown, place = "", begin
     for mark in marks:
         if mark.start >= place and mark.end <= end:

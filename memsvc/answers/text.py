@@ -69,8 +69,8 @@ def _row(row: Row, form: str) -> list[str]:
 def _table_row(row: Row) -> str:
     when = local_text(row["created_at_epoch"]) + (" older" if row.get("older") else "")
     anchor = " <- anchor" if row.get("anchor") else ""
-    sort, title, cost = _cell(_sort(row)), _cell(row["title"]), row.get("read_tokens", "")
-    return f"| {_shown_ref(row)}{anchor} | {when} | {sort} | {title} | {cost} |"
+    label, title, cost = _cell(_label(row)), _cell(row["title"]), row.get("read_tokens", "")
+    return f"| {_shown_ref(row)}{anchor} | {when} | {label} | {title} | {cost} |"
 
 
 def _match(number: int, row: Row) -> str:
@@ -78,7 +78,7 @@ def _match(number: int, row: Row) -> str:
     near = f"{row['similarity']:.0%}" if "similarity" in row else ""
     cost = f"({row['read_tokens']} tokens)" if "read_tokens" in row else ""
     when, title = local_day(row["created_at_epoch"]), row["title"]
-    return one_line(f"{number}. {near} {when} {_shown_ref(row)} {_sort(row)} {title} {cost}")
+    return one_line(f"{number}. {near} {when} {_shown_ref(row)} {_label(row)} {title} {cost}")
 
 
 def _cell(text: str) -> str:
@@ -98,7 +98,7 @@ def _shown_ref(row: Row) -> str:
     return f"#{row['ref']}" if row["kind"] == "observation" else str(row["ref"])
 
 
-def _sort(row: Row) -> str:
+def _label(row: Row) -> str:
     return str(row.get("type") or row["kind"])
 
 
@@ -119,7 +119,7 @@ def _full(row: Row) -> list[str]:
     title = row.get("title") or row.get("request") or ""
     flags = " <- anchor" if row.get("anchor") else ""
     when = local_text(row["created_at_epoch"])
-    heading = " ".join(f"### {_shown_ref(row)} {_sort(row)} {when} {title}".split()) + flags
+    heading = " ".join(f"### {_shown_ref(row)} {_label(row)} {when} {title}".split()) + flags
     fields = [name for name in row if name not in _OWN_LINE | {"explain", "timeline", "anchor"}]
     return [heading, *(line for name in fields for line in _field(name, row[name]))]
 
@@ -157,7 +157,7 @@ def _plain(value: Any) -> str:
     return " ".join(str(value).split())
 
 
-def record_text(record: Row) -> str:
+def write_record(record: Row) -> str:
     """One record in full."""
     return "\n".join(_full({"ref": _ref_of(record), **record})) + "\n"
 
@@ -166,13 +166,17 @@ def _ref_of(record: Row) -> str:
     return str(Ref(Kind(record["kind"]), record["id"]))
 
 
-def document_text(document: Mapping[str, Any], level: int = 0) -> str:
-    """Any other answer as indented lines, one fact a line."""
+def write_document(document: Mapping[str, Any]) -> str:
+    """Any other answer as indented lines, one fact per line."""
+    return f"{_document_lines(document)}\n"
+
+
+def _document_lines(document: Mapping[str, Any], level: int = 0) -> str:
     indent = "  " * level
     lines = []
     for name, value in document.items():
         if isinstance(value, Mapping):
-            lines += [f"{indent}{name}:", document_text(value, level + 1)]
+            lines += [f"{indent}{name}:", _document_lines(value, level + 1)]
         elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
             lines += [f"{indent}{name}:", *(f"{indent}- {_plain(item)}" for item in value)]
         else:

@@ -1,60 +1,71 @@
-"""The table of operations told to others: help in three forms, and OpenAPI."""
+"""Help: the table of operations as a catalogue, for programs and as text."""
 
 import difflib
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from memsvc import __version__
-from memsvc.api.operations import OPERATIONS, Operation, find_operation
-from memsvc.api.parameter_facts import describe_parameter, parameter_text
+from memsvc.api.parameter_facts import parameter_line, parameters_of
+from memsvc.application.requests import HelpRequest
 from memsvc.application.services import Services
 from memsvc.core.errors import KINDS as ERRORS
 from memsvc.core.errors import BadRequest
-from memsvc.core.filters import Filter
+from memsvc.core.filters import EVERYTHING
 from memsvc.core.records import Kind
 from memsvc.core.tokens import ESTIMATOR
 
+if TYPE_CHECKING:  # the table names what makes its help
+    from memsvc.api.operations import Operation
 
-def build_help(services: Services, given: Mapping[str, Any], base: str) -> dict[str, Any]:
-    """The catalogue, or the one operation asked for; `base` is the worker's address."""
-    operations = list(OPERATIONS)
-    if name := given.get("operation"):
-        operations = [_named(name)]
+
+def build_help(
+    operations: Sequence["Operation"], services: Services, request: HelpRequest
+) -> dict[str, Any]:
+    """The catalogue of these operations, or the one asked for."""
+    one = request.operation
     newest = newest_refs(services)
+    shown = [_named(operations, one)] if one else operations
     return {
         "service": "memsvc",
         "version": __version__,
-        "base": base,
+        "base": request.base,
         "estimator": ESTIMATOR,
         "text": "Accept: text/markdown, or render=text, gives any answer as lean text",
-        "operations": [describe(operation, base, newest) for operation in operations],
-        **({} if given.get("operation") else {"vocabulary": vocabulary(services)}),
+        "operations": [describe(operation, request.base, newest) for operation in shown],
+        **({} if one else {"vocabulary": vocabulary(services)}),
     }
 
 
-def _named(name: str) -> Operation:
-    operation = find_operation(name)
-    if operation:
+def _named(operations: Sequence["Operation"], name: str) -> "Operation":
+    if operation := find_operation(operations, name):
         return operation
-    names = list(dict.fromkeys(operation.name for operation in OPERATIONS))
+    names = list(dict.fromkeys(operation.name for operation in operations))
     near = difflib.get_close_matches(name, names, n=1)
     hint = f"did you mean {near[0]}?" if near else f"allowed: {', '.join(names)}"
-    message = f"given {name[:80]!r}; {hint}"
-    raise BadRequest(f"operation {message}", {"operation": [message]})
+    raise BadRequest.of("operation", f"given {name[:80]!r}; {hint}")
 
 
-def newest_refs(services: Services) -> dict[str, str]:
-    """The newest record of each kind: examples that read one name one that is there."""
+def find_operation(operations: Sequence["Operation"], name: str) -> "Operation | None":
+    """The operation with this name, command or path, or else whose path ends in it."""
+    wanted = name.strip().lower().strip("/")
+    for operation in operations:
+        if wanted in (operation.name, operation.command, operation.path.strip("/")):
+            return operation
+    return next((o for o in operations if o.path.endswith(f"/{wanted}")), None)
+
+
+def newest_refs(services: Services) -> dict[Kind, str]:
+    """The newest record of each kind: examples that read a record name one that exists."""
     with services.store.snapshot():
         found = {
-            kind: services.store.page([kind], Filter(), newest_first=True, limit=1, offset=0)
+            kind: services.store.page([kind], EVERYTHING, newest_first=True, limit=1, offset=0)
             for kind in Kind
         }
-    return {str(kind): str(hits[0].ref) for kind, hits in found.items() if hits}
+    return {kind: str(hits[0].ref) for kind, hits in found.items() if hits}
 
 
-def describe(operation: Operation, base: str, newest: Mapping[str, str]) -> dict[str, Any]:
+def describe(operation: "Operation", base: str, newest: Mapping[Kind, str]) -> dict[str, Any]:
     """One operation in words and examples."""
     return {
         "name": operation.name,
@@ -63,34 +74,32 @@ def describe(operation: Operation, base: str, newest: Mapping[str, str]) -> dict
         "aliases": list(operation.aliases),
         "summary": operation.summary,
         "when": operation.when,
-        "parameters": [
-            describe_parameter(name, field) for name, field in operation.schema.fields.items()
-        ],
+        "parameters": [each.as_json() for each in parameters_of(operation.schema.fields)],
         **_example(operation, base, newest),
         "cost": operation.cost,
         "errors": list(operation.errors),
     }
 
 
-def _example(operation: Operation, base: str, newest: Mapping[str, str]) -> dict[str, str]:
-    url = f"'{base}{example_path(operation, newest)}'"
+def _example(operation: "Operation", base: str, newest: Mapping[Kind, str]) -> dict[str, str]:
+    """A curl that runs as it stands, and for what can be opened in a browser its address."""
+    path = f"{base}{example_path(operation, newest)}"
     if operation.method == "DELETE":  # nothing to be tried out
         return {}
     if operation.sample:
         header = "-H 'Content-Type: application/json'"
-        return {"example": f"curl -s {header} -d '{operation.sample}' {url}"}
-    return {"example": f"curl -s {url}"}
+        return {"example": f"curl -s {header} -d '{operation.sample}' '{path}'"}
+    return {"example": f"curl -s '{path}'"}
 
 
-def example_path(operation: Operation, newest: Mapping[str, str] | None = None) -> str:
-    """The path and query of a request that runs as it stands; ids name the newest records."""
+def example_path(operation: "Operation", newest: Mapping[Kind, str] | None = None) -> str:
+    """The path and query of a request that runs as it stands; refs name the newest records."""
     path, query = operation.path, dict(operation.example)
-    if newest and "ids" in query:
-        query["ids"] = ",".join(newest.values())
-    if "<id>" in path:
-        ref = (newest or {}).get(operation.name, "")
-        path = path.replace("<id>", ref.lstrip("SP") or query.get("id", "1"))
-        query.pop("id", None)
+    refs = [ref for kind, ref in (newest or {}).items() if kind in operation.kinds]
+    if operation.refs and refs:
+        query[operation.refs] = ",".join(refs)
+    for name in [name for name in query if f"<{name}>" in path]:
+        path = path.replace(f"<{name}>", query.pop(name).lstrip("SP"))
     return f"{path}?{urlencode(query, safe=',/')}" if query else path
 
 
@@ -111,10 +120,10 @@ def help_text(catalogue: Mapping[str, Any]) -> str:
         f"# memsvc {catalogue['version']} · {catalogue['base']}\n{catalogue['text']}. "
         f"Token counts: {catalogue['estimator']}.\n"
     )
-    parts = [head, *map(_operation_text, catalogue["operations"])]
+    blocks = [head, *map(_operation_text, catalogue["operations"])]
     if words := catalogue.get("vocabulary"):
-        parts += ["## In use\n", *(f"- {name}: {_counted(words[name])}\n" for name in words)]
-    return "\n".join(parts)
+        blocks += ["## In use\n", *(f"- {name}: {_counted(words[name])}\n" for name in words)]
+    return "\n".join(blocks)
 
 
 def _counted(counts: Mapping[str, int]) -> str:
@@ -127,7 +136,7 @@ def _operation_text(operation: Mapping[str, Any]) -> str:
     lines = [
         f"## {operation['name']}: {operation['method']} {operation['path']}{also}",
         f"{operation['summary']} Use it {operation['when']}.",
-        *map(parameter_text, operation["parameters"]),
+        *map(parameter_line, operation["parameters"]),
         f"Cost: {operation['cost']}. Errors: {', '.join(operation['errors'])}.",
     ]
     if "example" in operation:

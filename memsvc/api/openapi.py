@@ -1,4 +1,4 @@
-"""TODO openapi."""
+"""The table of operations as OpenAPI 3.1."""
 
 from typing import Any
 
@@ -7,10 +7,10 @@ from apispec.ext.marshmallow import MarshmallowPlugin
 
 from memsvc import __version__
 from memsvc.api.operations import OPERATIONS, Operation
-from memsvc.api.parameter_facts import parameter_schema
+from memsvc.api.parameter_facts import Parameter, parameters_of
 from memsvc.core.records import Kind
 from memsvc.schemas.records import record_schema
-from memsvc.schemas.results import RESULTS, result_of
+from memsvc.schemas.results import RESULTS
 
 
 def build_openapi(base: str) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def _entry(operation: Operation, path: str) -> dict[str, Any]:
         "summary": operation.summary,
         "description": f"Use it {operation.when}. Cost: {operation.cost}.",
         "responses": {
-            "200": _content(operation, result_of(operation)),
+            "200": _content(operation),
             "4XX": {
                 "description": f"One of {', '.join(operation.errors)}",
                 "content": {"application/problem+json": {"schema": _reference("Problem")}},
@@ -51,12 +51,13 @@ def _entry(operation: Operation, path: str) -> dict[str, Any]:
     if operation.body:
         entry["requestBody"] = {"required": True, "content": {"application/json": _body(operation)}}
     if operation.body != "parameters":
-        entry["parameters"] = [_openapi_parameter(operation, n) for n in operation.schema.fields]
+        found = parameters_of(operation.schema.fields)
+        entry["parameters"] = [_parameter(operation, each) for each in found]
     return entry
 
 
-def _content(operation: Operation, schema: str) -> dict[str, Any]:
-    content: dict[str, Any] = {"application/json": {"schema": _reference(schema)}}
+def _content(operation: Operation) -> dict[str, Any]:
+    content: dict[str, Any] = {"application/json": {"schema": _reference(operation.result)}}
     if operation.method == "GET":
         content["text/markdown"] = {"schema": {"type": "string"}}
     return {"description": operation.summary, "content": content}
@@ -68,27 +69,24 @@ def _reference(name: str) -> dict[str, str]:
 
 def _body(operation: Operation) -> dict[str, Any]:
     if operation.body == "parameters":
-        members = operation.schema.fields
-        properties = {name: parameter_schema(field) for name, field in members.items()}
-        required = [name for name, field in members.items() if field.required]
+        members = parameters_of(operation.schema.fields)
+        properties = {each.name: each.json_schema() for each in members}
+        required = [each.name for each in members if each.required]
         return {"schema": {"type": "object", "properties": properties, "required": required}}
-    kinds = [kind for kind in Kind if operation.name == f"add-{kind}s"] or list(Kind)
-    records = [_reference(f"{kind.capitalize()}Record") for kind in kinds]
+    records = [_reference(f"{kind.capitalize()}Record") for kind in operation.kinds]
     one = records[0] if len(records) == 1 else {"anyOf": records}
     many: list[dict[str, Any]] = [one, {"type": "array", "items": one}]
-    if operation.name == "import":
+    if len(records) > 1:  # a bundle of lists
         many.append({"type": "object"})
     return {"schema": {"anyOf": many}}
 
 
-def _openapi_parameter(operation: Operation, name: str) -> dict[str, Any]:
-    field = operation.schema.fields[name]
-    in_path = f"<{name}>" in operation.path
-    entry: dict[str, Any] = {
-        "name": name,
+def _parameter(operation: Operation, parameter: Parameter) -> dict[str, Any]:
+    in_path = f"<{parameter.name}>" in operation.path
+    return {
+        "name": parameter.name,
         "in": "path" if in_path else "query",
-        "required": field.required or in_path,
-        "description": field.metadata.get("description", ""),
-        "schema": parameter_schema(field),
+        "required": parameter.required or in_path,
+        "description": parameter.description,
+        "schema": parameter.json_schema(),
     }
-    return entry

@@ -1,361 +1,446 @@
-"""The table of operations: routes, help, OpenAPI, commands, tools, skill pages come from it."""
+"""The table of operations: routes, help, OpenAPI, commands, tools and skill pages come from it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, Final
 
 from marshmallow import Schema
 
 from memsvc.answers.page import Page
 from memsvc.answers.start_page import write_start
-from memsvc.answers.text import write_matches, write_text
-from memsvc.application import reading, status, timeline, writing
-from memsvc.application import recent_context as context
-from memsvc.application import semantic_search as meaning
-from memsvc.application import session_start as start_page
-from memsvc.application.requests import require_question
+from memsvc.answers.text import write_document, write_matches, write_record, write_text
+from memsvc.api import requests
+from memsvc.api.help import build_help, help_text
+from memsvc.api.requests import Call
+from memsvc.application import (
+    reading,
+    recent_context,
+    semantic_search,
+    session_start,
+    status,
+    timeline,
+    writing,
+)
 from memsvc.application.search import run_search
 from memsvc.application.services import Services
-from memsvc.core.records import SHAPES, Kind, Ref
+from memsvc.core.records import SHAPES, Kind
 from memsvc.schemas import parameters
+from memsvc.schemas.parameters import Fields
+from memsvc.schemas.results import Result
 
-Given = Mapping[str, Any]
 Answer = Page | dict[str, Any]
 
 OBSERVATION, SESSION, PROMPT = Kind.OBSERVATION, Kind.SESSION, Kind.PROMPT
-ALL = (OBSERVATION, SESSION, PROMPT)
+ALL: Final = (OBSERVATION, SESSION, PROMPT)
 
-ROW_COST = "about 30 tokens a row as text, 110 as JSON; full records cost their read_tokens"
+ARTICLES: Final = {OBSERVATION: "an", SESSION: "a", PROMPT: "a"}
+
+ROW_COST: Final = "about 30 tokens a row as text, 110 as JSON; full records cost their read_tokens"
+
+
+TEXTS: Final[Mapping[Result, Callable[[Any], str]]] = {
+    Result.PAGE: write_text,
+    Result.RECORD: write_record,
+    Result.DOCUMENT: write_document,
+    Result.WRITTEN: write_document,
+}
+"""How an answer of each shape is written as text."""
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
-    """One thing a client can ask for.
+class Tool:
+    """An operation as a tool of MCP: its name, and where it stands among the others."""
 
-    `example` holds parameters of a request that runs as printed; `argument` is the parameter that
-    a command takes without a flag; `body` says what a request body holds: nothing, the parameters,
-    or records; `sample` is a body that can be sent as it stands;
-    `text_first` answers with text unless JSON is asked for; `write` makes the text of a page;
-    `ceiling` is the most tokens it answers with whatever max_tokens says; `tool` is its name among
-    the tools of MCP.
+    name: str
+    role: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation:
+    """One thing that a client can ask for.
+
+    What it does: `read` makes the request of a call, `run` answers it; `result` is the shape of
+    the answer, `status` its HTTP status, `html` its template, `text` writes it as text, if not as
+    every answer of its shape is written;
+    `text_first` answers with text unless JSON is asked for; `ceiling` is the most tokens it answers
+    with, whatever max_tokens says.
+
+    How it is called: `command` are the words of the command line and `argument` the parameter that
+    needs no flag there; `tool` is its name for MCP clients; `body` says what a request body holds:
+    nothing, the parameters, or records of these `kinds`; `skill` gives it a page in the skill.
+
+    How it is explained: `example` are parameters of a request that runs as printed, `refs` the one
+    of them that names records, `sample` a body that can be sent as it stands.
     """
 
     name: str
     path: str
-    command: str
     summary: str
     when: str
-    run: Callable[[Services, dict[str, Any]], Answer]
-    members: parameters.Fields = field(default_factory=dict)
-    example: Mapping[str, str] = field(default_factory=dict)
-    cost: str = ROW_COST
-    errors: tuple[str, ...] = ("bad_parameter",)
-    method: str = "GET"
+    run: Callable[[Services, Any], Answer]
+    read: Callable[[Call], Any] = lambda call: None
+    parameters: Fields = field(default_factory=dict)
+    kinds: tuple[Kind, ...] = ()
+    command: str = ""
     argument: str = ""
+    method: str = "GET"
     aliases: tuple[str, ...] = ()
     body: str = ""
-    sample: str = ""
+    result: Result = Result.PAGE
+    status: Callable[[Answer], int] = lambda answer: 200
+    text: Callable[[Any], str] | None = None
     text_first: bool = False
-    write: Callable[[Page], str] = write_text
+    html: str = ""
     ceiling: int | None = None
-    tool: str = ""
+    tool: Tool | None = None
+    skill: bool = False
+    example: Mapping[str, str] = field(default_factory=dict)
+    refs: str = ""
+    sample: str = ""
+    cost: str = ROW_COST
+    errors: tuple[str, ...] = ("bad_parameter",)
 
     @property
+    def write(self) -> Callable[[Any], str]:
+        """What writes an answer as text."""
+        return self.text or TEXTS[self.result]
+
+    @cached_property
     def schema(self) -> Schema:
-        """The schema of this operation's parameters."""
-        return _SCHEMAS[self.name, self.method]
+        """The schema of its parameters; what is read can be rendered."""
+        rendering = parameters.rendering() if self.method == "GET" else {}
+        return parameters.make_schema(
+            f"{self.name}-{self.method}", {**self.parameters, **rendering}
+        )
 
 
-def _rendered(members: parameters.Fields) -> parameters.Fields:
-    meaning = "text: the leanest text; same as the header Accept: text/markdown"
-    return {**members, "render": parameters.choice(meaning, None, "json", "text")}
+def _window_of(kinds: tuple[Kind, ...]) -> Callable[[Call], Any]:
+    return partial(requests.search_request, kinds=kinds, windowed=True)
 
 
-def _one(kind: Kind) -> Callable[[Services, dict[str, Any]], Answer]:
-    return lambda services, given: reading.read_record(services, Ref(kind, given["id"]))
-
-
-def _forget(kind: Kind) -> Callable[[Services, dict[str, Any]], Answer]:
-    return lambda services, given: writing.forget(services, Ref(kind, given["id"]))
-
-
-def _write(kind: Kind | None) -> Callable[[Services, dict[str, Any]], Answer]:
-    return lambda services, given: writing.write_body(services, given["body"], kind)
-
-
-def _batch() -> parameters.Fields:
-    refs = "refs: 123, #123, S12, P9"
+def _around(more: Fields | None = None) -> Fields:
+    """What every timeline takes besides its anchor."""
     return {
-        "ids": parameters.text_list(refs, most=reading.MOST_IDS, required=True),
-        "orderBy": parameters.choice("order; none: as asked", None, "date_desc", "date_asc"),
+        **parameters.depth(),
+        **(more or {}),
+        **parameters.filters(*ALL),
+        **parameters.kinds(),
+        **parameters.form(),
+    }
+
+
+def _batch() -> Fields:
+    order = parameters.choice("default: the order asked for", None, "date_desc", "date_asc")
+    return {
+        **parameters.refs(),
+        "orderBy": order,
         **parameters.project(),
         **parameters.budget(),
     }
 
 
-def _search_all(services: Services, given: dict[str, Any]) -> Answer:
-    require_question(given)
-    kinds = [Kind(kind) for kind in given["kinds"]]
-    return run_search(services, given, kinds, windowed=bool(given.get("query")))
+def _is_ready(answer: Answer) -> int:
+    return 200 if isinstance(answer, dict) and answer["ready"] else 503
 
 
-def _id() -> parameters.Fields:
-    return {"id": parameters.number("the record's number", None, 1, 10**15)}
+def _is_stored(answer: Answer) -> int:
+    return 201 if isinstance(answer, dict) and answer["stored"] else 200
 
 
-ONE_RECORD = ("bad_parameter", "no_such_record")
-WRITING = ("bad_parameter", "body_too_large", "not_json")
+ONE_RECORD: Final = ("bad_parameter", "no_such_record")
+WRITING: Final = ("bad_parameter", "body_too_large", "not_json")
 
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
-        "observations",
-        "/api/search/observations",
-        "search observations",
-        "Find observations by their text.",
-        "to find what was done, fixed, decided or learned about something",
-        partial(run_search, kinds=[OBSERVATION], windowed=True),
-        {
+        name="observations",
+        path="/api/search/observations",
+        command="search observations",
+        summary="Find observations by their text.",
+        when="to find what was done, fixed, decided or learned about something",
+        read=_window_of((OBSERVATION,)),
+        run=run_search,
+        kinds=(OBSERVATION,),
+        parameters={
             **parameters.query(required=True),
-            **parameters.types(),
-            **parameters.concepts(),
-            **parameters.files(),
-            **parameters.common(),
+            **parameters.filters(OBSERVATION),
+            **parameters.paging(),
         },
-        {"query": "double charge", "limit": "3"},
+        example={"query": "double charge", "limit": "3"},
         argument="query",
+        skill=True,
     ),
     Operation(
-        "sessions",
-        "/api/search/sessions",
-        "search sessions",
-        "Find session summaries by their text.",
-        "to find what a whole session of work was about and what it came to",
-        partial(run_search, kinds=[SESSION], windowed=True),
-        {**parameters.query(required=True), **parameters.common()},
-        {"query": "checkout", "limit": "3"},
+        name="sessions",
+        path="/api/search/sessions",
+        command="search sessions",
+        summary="Find session summaries by their text.",
+        when="to find what a whole work session was about and its outcome",
+        read=_window_of((SESSION,)),
+        run=run_search,
+        kinds=(SESSION,),
+        parameters={
+            **parameters.query(required=True),
+            **parameters.filters(SESSION),
+            **parameters.paging(),
+        },
+        example={"query": "checkout", "limit": "3"},
         argument="query",
+        skill=True,
     ),
     Operation(
-        "prompts",
-        "/api/search/prompts",
-        "search prompts",
-        "Find what the user asked for, word by word.",
-        "to find the user's own words",
-        partial(run_search, kinds=[PROMPT], windowed=True),
-        {**parameters.query(required=True), **parameters.common()},
-        {"query": "why", "limit": "3"},
+        name="prompts",
+        path="/api/search/prompts",
+        command="search prompts",
+        summary="Find what the user asked for, verbatim.",
+        when="to find the user's own words",
+        read=_window_of((PROMPT,)),
+        run=run_search,
+        kinds=(PROMPT,),
+        parameters={
+            **parameters.query(required=True),
+            **parameters.filters(PROMPT),
+            **parameters.paging(),
+        },
+        example={"query": "why", "limit": "3"},
         argument="query",
+        skill=True,
     ),
     Operation(
-        "by-type",
-        "/api/search/by-type",
-        "search by-type",
-        "List observations of a type, newest first or ranked by a query.",
-        "for all decisions, bugfixes or features; with a query, for those on a subject",
-        partial(run_search, kinds=[OBSERVATION], echo="type"),
-        {
-            **parameters.types(required=True),
+        name="by-type",
+        path="/api/search/by-type",
+        command="search by-type",
+        summary="List observations of a type, newest first or ranked by a query.",
+        when="for all decisions, bugfixes or features; with a query, for those on a subject",
+        read=partial(requests.search_request, kinds=(OBSERVATION,), echo="type"),
+        run=run_search,
+        kinds=(OBSERVATION,),
+        parameters={
+            **parameters.required_filter("type", "type"),
             **parameters.query(required=False),
-            **parameters.concepts(),
-            **parameters.files(),
-            **parameters.common(),
+            **parameters.filters(OBSERVATION, without="type"),
+            **parameters.paging(),
         },
-        {"type": "decision", "limit": "3"},
+        example={"type": "decision", "limit": "3"},
         argument="type",
+        skill=True,
     ),
     Operation(
-        "by-concept",
-        "/api/search/by-concept",
-        "search by-concept",
-        "List observations that carry a concept, newest first or ranked by a query.",
-        "for gotchas, patterns or trade-offs; with a query, for those on a subject",
-        partial(run_search, kinds=[OBSERVATION], echo="concept"),
-        {
-            **parameters.concepts("concept"),
+        name="by-concept",
+        path="/api/search/by-concept",
+        command="search by-concept",
+        summary="List observations that carry a concept, newest first or ranked by a query.",
+        when="for gotchas, patterns or trade-offs; with a query, for those on a subject",
+        read=partial(requests.search_request, kinds=(OBSERVATION,), echo="concept"),
+        run=run_search,
+        kinds=(OBSERVATION,),
+        parameters={
+            **parameters.required_filter("concept", "concept"),
             **parameters.query(required=False),
-            **parameters.types(),
-            **parameters.files(),
-            **parameters.common(),
+            **parameters.filters(OBSERVATION, without="concept"),
+            **parameters.paging(),
         },
-        {"concept": "gotcha", "limit": "3"},
+        example={"concept": "gotcha", "limit": "3"},
         argument="concept",
+        skill=True,
     ),
     Operation(
-        "by-file",
-        "/api/search/by-file",
-        "search by-file",
-        "List the observations and sessions that touched a file or folder.",
-        "when the question names a file or folder, also one that is gone by now",
-        partial(run_search, kinds=[OBSERVATION, SESSION], echo="filePath", grouped=True),
-        {
-            **parameters.files("filePath"),
+        name="by-file",
+        path="/api/search/by-file",
+        command="search by-file",
+        summary="List the observations and sessions that touched a file or folder.",
+        when="when the question names a file or folder, even one that no longer exists",
+        read=partial(
+            requests.search_request, kinds=(OBSERVATION, SESSION), echo="filePath", grouped=True
+        ),
+        run=run_search,
+        kinds=(OBSERVATION, SESSION),
+        parameters={
+            **parameters.required_filter("file", "filePath"),
             **parameters.query(required=False),
-            **parameters.types(),
-            **parameters.concepts(),
-            **parameters.common(),
+            **parameters.filters(OBSERVATION, SESSION, without="file"),
+            **parameters.paging(),
         },
-        {"filePath": "src/payments", "limit": "3"},
+        example={"filePath": "src/payments", "limit": "3"},
         argument="filePath",
+        skill=True,
     ),
     Operation(
-        "recent-context",
-        "/api/context/recent",
-        "context recent",
-        "Show the last work sessions and what they left.",
-        "to pick up where work stopped, or to tell what was done lately",
-        context.recent_context,
-        {
-            **parameters.project(),
+        name="recent-context",
+        path="/api/context/recent",
+        command="context recent",
+        summary="Show the last work sessions and what they left.",
+        when="to pick up where work stopped, or to see what was done lately",
+        read=requests.recent_request,
+        run=recent_context.recent_context,
+        kinds=ALL,
+        parameters={
+            **parameters.filters(*ALL),
             **parameters.limit(
-                f"work sessions ({context.SESSIONS}), or with a query observations "
-                f"({context.MATCHES})",
+                f"work sessions ({requests.DEFAULT_WORK_SESSIONS}), or with a query observations "
+                f"({requests.DEFAULT_MATCHES})",
                 None,
                 50,
             ),
             **parameters.query(required=False),
             **parameters.form(),
         },
-        {"limit": "1"},
+        example={"limit": "1"},
         cost="about 300 tokens a work session as text",
+        skill=True,
     ),
     Operation(
-        "timeline",
-        "/api/context/timeline",
-        "context timeline",
-        "Show what happened just before and after a record or a date.",
-        "for a date, or to see what led to a record and what followed",
-        timeline.around_anchor,
-        {
-            **parameters.anchor(required=True),
-            **parameters.depth(),
-            **parameters.project(),
-            **parameters.kinds(),
-            **parameters.form(),
-        },
-        {"anchor": "2026-10-13", "depth_before": "2", "depth_after": "2"},
+        name="timeline",
+        path="/api/context/timeline",
+        command="context timeline",
+        summary="Show what happened just before and after a record or a date.",
+        when="for a date, or to see what led to a record and what followed",
+        read=requests.timeline_request,
+        run=timeline.show_timeline,
+        kinds=ALL,
+        parameters={**parameters.anchor(required=True), **_around()},
+        example={"anchor": "2026-10-13", "depth_before": "2", "depth_after": "2"},
         errors=ONE_RECORD,
         argument="anchor",
         aliases=("/api/timeline/context",),
+        skill=True,
     ),
     Operation(
-        "timeline-by-query",
-        "/api/timeline/by-query",
-        "timeline by-query",
-        "Show what happened around the best match of a query.",
-        "to see what happened around something you can only describe",
-        timeline.around_match,
-        {
+        name="timeline-by-query",
+        path="/api/timeline/by-query",
+        command="timeline by-query",
+        summary="Show what happened around the best match of a query.",
+        when="to see what happened around something you can only describe",
+        read=requests.timeline_by_query_request,
+        run=timeline.show_timeline,
+        kinds=ALL,
+        parameters={
             **parameters.query(required=True),
             "mode": parameters.choice(
                 "auto: around the best match; interactive: matches to choose from; observations, "
                 "sessions: auto within that kind",
                 "auto",
-                *timeline.MODES,
+                *requests.MODES,
             ),
-            **parameters.depth(),
-            **parameters.limit("matches to choose from (interactive)", 5, 20),
-            **parameters.project(),
-            **parameters.kinds(),
-            **parameters.form(),
+            **_around(parameters.limit("matches to choose from (interactive)", 5, 20)),
         },
-        {"query": "double charge", "depth_before": "2", "depth_after": "2"},
+        example={"query": "double charge", "depth_before": "2", "depth_after": "2"},
         argument="query",
+        skill=True,
     ),
     Operation(
-        "help",
-        "/api/search/help",
-        "help",
-        "Describe every operation, or one of them.",
-        "when a parameter was refused, or for an operation without a page",
-        lambda services, given: {},  # made by the catalog, which knows this whole table
-        {"operation": parameters.text("name of one operation, such as by-file")},
-        {"operation": "timeline"},
+        name="help",
+        path="/api/search/help",
+        command="help",
+        summary="Describe every operation, or one of them.",
+        when="when a parameter was refused, or for an operation without a page",
+        read=requests.help_request,
+        run=lambda services, request: build_help(OPERATIONS, services, request),
+        result=Result.DOCUMENT,
+        text=help_text,
+        html="help.html",
+        parameters={"operation": parameters.text("name of one operation, such as by-file")},
+        example={"operation": "timeline"},
         cost="about 4,000 tokens for all operations as text, 300 for one",
         argument="operation",
         aliases=("/api/help",),
+        skill=True,
     ),
     Operation(
-        "search",
-        "/api/search",
-        "search",
-        "Find memories of all kinds at once.",
-        "to start: one index over observations, sessions and prompts",
-        _search_all,
-        {
+        name="search",
+        path="/api/search",
+        command="search",
+        summary="Find memories of all kinds at once.",
+        when="to start: one index over observations, sessions and prompts",
+        read=requests.search_all_request,
+        run=run_search,
+        kinds=ALL,
+        parameters={
             **parameters.query(required=False),
             **parameters.kinds(),
-            **parameters.types(),
-            **parameters.concepts(),
-            **parameters.files(),
-            **parameters.common(),
+            **parameters.filters(*ALL),
+            **parameters.paging(),
         },
-        {"query": "double charge", "limit": "3"},
+        example={"query": "double charge", "limit": "3"},
         argument="query",
-        tool="search",
+        tool=Tool(
+            "search",
+            "Start here. Returns an index, a row each: ref, date, type, title, tokens to read.",
+        ),
     ),
     Operation(
-        "semantic",
-        "/api/search/semantic",
-        "search semantic",
-        "Find the memories nearest in meaning, whatever their words.",
-        "when you cannot guess the words a record would use",
-        meaning.search_memories,
-        {
-            **parameters.query(required=True, meaning="what you look for, in any words"),
+        name="semantic",
+        path="/api/search/semantic",
+        command="search semantic",
+        summary="Find the memories nearest in meaning, whatever their words.",
+        when="when you cannot guess the words a record would use",
+        read=requests.nearest_request,
+        run=semantic_search.search_memories,
+        kinds=ALL,
+        parameters={
+            **parameters.query(required=True, description="what you look for, in any words"),
             **parameters.limit("memories", 5, 100),
-            "days_back": parameters.number("only the last so many days; none: all", None, 1, 36500),
-            **parameters.project(),
+            "days_back": parameters.number("only the last N days; default: all", None, 1, 36500),
+            **parameters.filters(*ALL),
             **parameters.kinds(),
             **parameters.form(),
         },
-        {"query": "customers billed twice", "limit": "3"},
+        example={"query": "customers billed twice", "limit": "3"},
         errors=("bad_parameter", "semantic_unavailable"),
         argument="query",
-        write=write_matches,
-        tool="search_memories",
+        text=write_matches,
+        tool=Tool(
+            "search_memories",
+            "For when search finds nothing. Returns an index with match percent.",
+        ),
     ),
     Operation(
-        "timeline-of",
-        "/api/timeline",
-        "timeline",
-        "Show what happened around an anchor or around the best match of a query.",
-        "to see the time around a record, a date or a description",
-        timeline.around_either,
-        {
+        name="timeline-of",
+        path="/api/timeline",
+        command="timeline",
+        summary="Show what happened around an anchor or around the best match of a query.",
+        when="to see the time around a record, a date or a description",
+        read=requests.timeline_of_request,
+        run=timeline.show_timeline,
+        kinds=ALL,
+        parameters={
             **parameters.anchor(required=False),
-            **parameters.query(required=False, meaning="words whose best match to look around"),
-            **parameters.depth(),
-            **parameters.project(),
-            **parameters.kinds(),
-            **parameters.form(),
+            **parameters.query(required=False, description="words whose best match to look around"),
+            **_around(),
         },
-        {"anchor": "2026-10-13", "depth_before": "2", "depth_after": "2"},
+        example={"anchor": "2026-10-13", "depth_before": "2", "depth_after": "2"},
         errors=ONE_RECORD,
         argument="anchor",
-        tool="timeline",
+        tool=Tool("timeline", "Returns an index."),
     ),
     Operation(
-        "batch",
-        "/api/observations/batch",
-        "read",
-        "Read records in full, in the order asked for.",
-        "to read the few records that an index or timeline pointed to",
-        reading.read_batch,
-        _batch(),
-        {"ids": "12,S3"},
+        name="batch",
+        path="/api/observations/batch",
+        command="read",
+        summary="Read records in full, in the order asked for.",
+        when="to read the few records that an index or timeline pointed to",
+        read=requests.batch_request,
+        run=reading.read_batch,
+        kinds=ALL,
+        parameters=_batch(),
+        example={"ids": "12,S3"},
+        refs="ids",
         cost="the read_tokens of each record",
         argument="ids",
-        tool="get_observations",
+        tool=Tool(
+            "get_observations",
+            "Only for the few refs that matter in an index; all in one call.",
+        ),
     ),
     Operation(
-        "batch",
-        "/api/observations/batch",
-        "",
-        "Read records in full, asked for in a JSON body.",
-        "the same, for clients that would rather send a body",
-        reading.read_batch,
-        _batch(),
+        name="batch",
+        path="/api/observations/batch",
+        summary="Read records in full, asked for in a JSON body.",
+        when="the same, for clients that would rather send a body",
+        read=requests.batch_request,
+        run=reading.read_batch,
+        kinds=ALL,
+        parameters=_batch(),
         cost="the read_tokens of each record",
         method="POST",
         errors=WRITING,
@@ -363,33 +448,39 @@ OPERATIONS: tuple[Operation, ...] = (
         sample='{"ids":["1"]}',
     ),
     Operation(
-        "session-start",
-        "/api/context/inject",
-        "context",
-        "Show recent work as a compact index, for the start of a session.",
-        "to put recent memory in front of an agent, within a budget",
-        start_page.start_page,
-        {
-            **parameters.project(),
-            **parameters.limit("observations", start_page.ROWS, 100),
-            **parameters.budget(start_page.BUDGET, ceiling=start_page.CEILING),
+        name="session-start",
+        path="/api/context/inject",
+        command="context",
+        summary="Show recent work as a compact index, for the start of a session.",
+        when="to put recent memory in front of an agent, within a budget",
+        read=requests.start_request,
+        run=session_start.start_page,
+        kinds=ALL,
+        parameters={
+            **parameters.filters(*ALL),
+            **parameters.limit("observations", session_start.DEFAULT_ROWS, 100),
+            **parameters.budget(session_start.DEFAULT_TOKENS, ceiling=session_start.MAX_TOKENS),
         },
-        {"max_tokens": "400"},
+        example={"max_tokens": "400"},
         cost="at most max_tokens",
+        text=write_start,
         text_first=True,
-        write=write_start,
-        ceiling=start_page.CEILING,
+        ceiling=session_start.MAX_TOKENS,
     ),
     *(
         Operation(
-            str(kind),
-            f"/api/{kind}/<id>",
-            f"show {kind}",
-            f"Read one {kind} in full.",
-            f"to read one {kind} whose number you know",
-            _one(kind),
-            _id(),
-            {"id": "3"},
+            name=str(kind),
+            path=f"/api/{kind}/<id>",
+            command=f"show {kind}",
+            summary=f"Read one {kind} in full.",
+            when=f"to read one {kind} whose number you know",
+            read=partial(requests.record_request, kind=kind),
+            run=reading.read_record,
+            kinds=(kind,),
+            result=Result.RECORD,
+            parameters=parameters.record_id(),
+            example={"id": "3"},
+            refs="id",
             cost="its read_tokens",
             errors=ONE_RECORD,
             argument="id",
@@ -397,52 +488,61 @@ OPERATIONS: tuple[Operation, ...] = (
         for kind in ALL
     ),
     Operation(
-        "projects",
-        "/api/projects",
-        "projects",
-        "List the projects and how much each holds.",
-        "to learn what project names there are",
-        status.list_projects,
+        name="projects",
+        path="/api/projects",
+        command="projects",
+        summary="List the projects and how much each holds.",
+        when="to learn what projects there are",
+        run=status.list_projects,
+        result=Result.DOCUMENT,
         cost="about 20 tokens a project",
     ),
     Operation(
-        "stats",
-        "/api/stats",
-        "stats",
-        "Count what is in the store by kind, project, type, concept and day, and what it saves.",
-        "to see what the store holds, what learning it cost and what reading it costs",
-        status.count_all,
+        name="stats",
+        path="/api/stats",
+        command="stats",
+        summary="Count what is in the store by kind, project, type, concept and day, and what "
+        "it saves.",
+        when="to see what the store holds, what learning it cost and what reading it costs",
+        run=status.count_all,
+        result=Result.DOCUMENT,
         cost="about 300 tokens",
     ),
     Operation(
-        "health",
-        "/api/health",
-        "health",
-        "Say that the worker lives.",
-        "to see whether the worker runs",
-        status.report_health,
+        name="health",
+        path="/api/health",
+        command="health",
+        summary="Report that the worker is running.",
+        when="to see whether the worker is running",
+        run=status.report_health,
+        result=Result.DOCUMENT,
         cost="about 10 tokens",
     ),
     Operation(
-        "readiness",
-        "/api/readiness",
-        "readiness",
-        "Say which parts work: store, full text, semantic index.",
-        "to see why answers are degraded",
-        status.report_readiness,
+        name="readiness",
+        path="/api/readiness",
+        command="readiness",
+        summary="Report which components work: store, full text, semantic index.",
+        when="to see why answers are degraded",
+        run=status.report_readiness,
+        result=Result.DOCUMENT,
+        status=_is_ready,
         cost="about 60 tokens",
         errors=("bad_parameter", "store_unavailable"),
     ),
     *(
         Operation(
-            f"add-{kind}s",
-            f"/api/{kind}s",
-            "",
-            f"Store {kind}s: one record or a list; the same record twice is stored once.",
-            f"to remember a {kind}",
-            _write(kind),
+            name=f"add-{kind}s",
+            path=f"/api/{kind}s",
+            summary=f"Store {kind}s: one record or a list; the same record twice is stored once.",
+            when=f"to remember {ARTICLES[kind]} {kind}",
+            read=partial(requests.write_request, kind=kind),
+            run=writing.write_records,
+            kinds=(kind,),
             method="POST",
             body="records",
+            result=Result.WRITTEN,
+            status=_is_stored,
             sample=f'{{"{SHAPES[kind].title}":"Tried out memsvc"}}',
             cost="about 40 tokens a record",
             errors=WRITING,
@@ -450,27 +550,33 @@ OPERATIONS: tuple[Operation, ...] = (
         for kind in ALL
     ),
     Operation(
-        "import",
-        "/api/import",
-        "",
-        "Store records of any kind: a list, or a bundle of lists by kind.",
-        "to bring in many records at once",
-        _write(None),
+        name="import",
+        path="/api/import",
+        summary="Store records of any kind: a list, or a bundle of lists by kind.",
+        when="to bring in many records at once",
+        read=requests.write_request,
+        run=writing.write_records,
+        kinds=ALL,
         method="POST",
         body="records",
+        result=Result.WRITTEN,
+        status=_is_stored,
         sample='{"observations":[{"title":"Tried out memsvc"}]}',
         cost="about 40 tokens a record",
         errors=WRITING,
     ),
     *(
         Operation(
-            f"forget-{kind}",
-            f"/api/{kind}/<id>",
-            f"forget {kind}",
-            f"Forget one {kind}, everywhere and for good.",
-            f"only when the user asks for a {kind} to be forgotten",
-            _forget(kind),
-            _id(),
+            name=f"forget-{kind}",
+            path=f"/api/{kind}/<id>",
+            command=f"forget {kind}",
+            summary=f"Forget one {kind}, everywhere and for good.",
+            when=f"only when the user asks for {ARTICLES[kind]} {kind} to be forgotten",
+            read=partial(requests.record_request, kind=kind),
+            run=writing.forget,
+            kinds=(kind,),
+            result=Result.DOCUMENT,
+            parameters=parameters.record_id(),
             cost="about 10 tokens",
             method="DELETE",
             errors=ONE_RECORD,
@@ -480,22 +586,5 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
 )
 
-_SCHEMAS = {
-    (operation.name, operation.method): parameters.make_schema(
-        f"{operation.name}-{operation.method}",
-        _rendered(operation.members) if operation.method == "GET" else operation.members,
-    )
-    for operation in OPERATIONS
-}
-
-TEN = tuple(operation for operation in OPERATIONS[:10])
-"""The ten GET routes that the service is known for."""
-
-
-def find_operation(name: str) -> Operation | None:
-    """The operation with this name, or whose path ends in it."""
-    wanted = name.strip().lower().strip("/")
-    for operation in OPERATIONS:
-        if wanted in (operation.name, operation.command, operation.path.strip("/")):
-            return operation
-    return next((o for o in OPERATIONS if o.path.endswith(f"/{wanted}")), None)
+TEN: Final = tuple(operation for operation in OPERATIONS if operation.skill)
+"""The ten GET routes that the service is known for, each with a page in the skill."""

@@ -1,61 +1,92 @@
-"""TODO parameter_facts."""
+"""What there is to say of a parameter: for help, OpenAPI, tools, commands and skill pages."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from marshmallow import fields, validate
 
-from memsvc.schemas.parameters import CommaList, Date, Days
+from memsvc.schemas.parameters import CommaList, DateField, Days
 
 
-def describe_parameter(name: str, field: fields.Field[Any]) -> dict[str, Any]:
-    """One parameter: its type, whether it is required, its default, its range, its meaning."""
-    described: dict[str, Any] = {"name": name, "type": _type(field), "required": field.required}
-    if isinstance(field.load_default, str | int | list):
-        described["default"] = field.load_default
-    described |= _range(field)
-    return {**described, "meaning": field.metadata.get("description", "")}
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter: its type, default, bounds and meaning. `allowed` are the words it takes.
+
+    `seldom` marks those that a short page names in one line.
+    """
+
+    name: str
+    type: str
+    required: bool
+    default: str | int | list[str] | None
+    bounds: tuple[int, int] | None
+    allowed: tuple[str, ...]
+    description: str
+    seldom: bool
+
+    def as_json(self) -> dict[str, Any]:
+        """The parameter as help shows it."""
+        return {
+            "name": self.name,
+            "type": self.type,
+            "required": self.required,
+            **({} if self.default is None else {"default": self.default}),
+            **({"range": "{}-{}".format(*self.bounds)} if self.bounds else {}),
+            **({"allowed": list(self.allowed)} if self.allowed else {}),
+            "meaning": self.description,
+        }
+
+    def json_schema(self) -> dict[str, Any]:
+        """JSON Schema of the parameter, as far as a schema can express it."""
+        inner: dict[str, Any] = {"type": "integer" if self.type == "number" else "string"}
+        if self.allowed:
+            inner["enum"] = list(self.allowed)
+        if self.bounds:
+            inner |= dict(zip(("minimum", "maximum"), self.bounds, strict=True))
+        schema = {"type": "array", "items": inner} if self.type == "list" else inner
+        return schema if self.default is None else schema | {"default": self.default}
+
+
+def facts_of(described: Mapping[str, Any]) -> list[str]:
+    """What a parameter is, in a few words each: `["number", "default 20", "1-100"]`."""
+    facts = [described["type"], "required" if described["required"] else ""]
+    if "default" in described:
+        default = described["default"]
+        facts.append(f"default {','.join(default) if isinstance(default, list) else default}")
+    facts += [described.get("range", ""), "|".join(described.get("allowed", ()))]
+    return [fact for fact in facts if fact]
+
+
+def parameter_line(described: Mapping[str, Any]) -> str:
+    """A parameter in one line, as lists of them show it."""
+    return f"- {described['name']} ({', '.join(facts_of(described))}): {described['meaning']}"
+
+
+def parameters_of(members: dict[str, fields.Field[Any]]) -> list[Parameter]:
+    """The parameters of a schema, in their order."""
+    return [_parameter(name, field) for name, field in members.items()]
+
+
+def _parameter(name: str, field: fields.Field[Any]) -> Parameter:
+    inner = field.inner if isinstance(field, CommaList) else field
+    default = field.load_default
+    return Parameter(
+        name=name,
+        type=_type(field),
+        required=field.required,
+        default=default if isinstance(default, str | int | list) else None,
+        bounds=next(((int(v.min), int(v.max)) for v in _validators(inner, validate.Range)), None),
+        allowed=next((tuple(map(str, v.choices)) for v in _validators(inner, validate.OneOf)), ()),
+        description=field.metadata.get("description", ""),
+        seldom=field.metadata.get("seldom", False),
+    )
+
+
+def _validators(field: fields.Field[Any], kind: type[Any]) -> list[Any]:
+    return [validator for validator in field.validators if isinstance(validator, kind)]
 
 
 def _type(field: fields.Field[Any]) -> str:
-    named = ((CommaList, "list"), (Date, "date"), (Days, "days"), (fields.Integer, "number"))
+    named = ((CommaList, "list"), (DateField, "date"), (Days, "days"), (fields.Integer, "number"))
     return next((word for cls, word in named if isinstance(field, cls)), "text")
-
-
-def _range(field: fields.Field[Any]) -> dict[str, Any]:
-    inner = field.inner if isinstance(field, CommaList) else field
-    for validator in inner.validators:
-        if isinstance(validator, validate.Range):
-            return {"range": f"{validator.min}-{validator.max}"}
-        if isinstance(validator, validate.OneOf):
-            return {"allowed": list(map(str, validator.choices))}
-    return {}
-
-
-def parameter_text(parameter: Mapping[str, Any]) -> str:
-    """One described parameter as a line."""
-    facts = ["required"] if parameter["required"] else []
-    if "default" in parameter:
-        facts.append(f"default {default_text(parameter['default'])}")
-    facts += [parameter["range"]] if "range" in parameter else []
-    facts += ["|".join(parameter["allowed"])] if "allowed" in parameter else []
-    shape = ", ".join([parameter["type"], *facts])
-    return f"- {parameter['name']} ({shape}): {parameter['meaning']}"
-
-
-def default_text(default: Any) -> str:
-    """A default value in words."""
-    return ",".join(default) if isinstance(default, list) else str(default)
-
-
-def parameter_schema(field: fields.Field[Any]) -> dict[str, Any]:
-    """JSON Schema of a parameter, as far as a schema can say it."""
-    described = describe_parameter("", field)
-    inner: dict[str, Any] = {"type": "integer" if described["type"] == "number" else "string"}
-    if "allowed" in described:
-        inner["enum"] = described["allowed"]
-    if "range" in described:
-        low, high = described["range"].split("-")
-        inner |= {"minimum": int(low), "maximum": int(high)}
-    schema = {"type": "array", "items": inner} if described["type"] == "list" else inner
-    return schema | ({"default": described["default"]} if "default" in described else {})

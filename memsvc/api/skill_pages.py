@@ -5,19 +5,12 @@ from collections.abc import Iterator
 
 from memsvc.api.help import example_path
 from memsvc.api.operations import TEN, Operation
-from memsvc.api.parameter_facts import describe_parameter
+from memsvc.api.parameter_facts import Parameter, facts_of, parameters_of
 
 NAME = "mem-search"
 
 
 ADDRESS = "http://127.0.0.1:37777"
-
-
-SELDOM = ("dateStart", "dateEnd", "orderBy", "offset", "format", "explain", "render")
-"""Parameters that every search takes and that one line tells of."""
-
-
-# -- the pages ------------------------------------------------------------------------------------
 
 
 def pages() -> dict[str, str]:
@@ -62,35 +55,35 @@ def _parameter_head(operation: Operation) -> str:
 
 
 def _parameter_lines(operation: Operation) -> Iterator[str]:
-    described = [describe_parameter(n, f) for n, f in operation.schema.fields.items()]
-    for one in described:
-        if one["name"] not in SELDOM:
-            yield f"- `{one['name']}`{_facts(one)}: {one['meaning']}"
-    seldom = [f"`{one['name']}`{_values(one)}" for one in described if one["name"] in SELDOM]
+    found = parameters_of(operation.schema.fields)
+    for each in found:
+        if not each.seldom:
+            yield f"- `{each.name}`{_facts(each)}: {each.description}"
+    seldom = [f"`{each.name}`{_values(each)}" for each in found if each.seldom]
     yield f"- also {', '.join(seldom)}"
 
 
-def _facts(described: dict[str, object]) -> str:
-    facts = ["required"] if described["required"] else []
-    if "default" in described and not isinstance(described["default"], list):
-        facts.append(f"default {described['default']}")
-    facts += [str(described["range"])] if "range" in described else []
+def _facts(parameter: Parameter) -> str:
+    """What a parameter is, but for its type and what its meaning says already."""
+    described = parameter.as_json() | {"type": "", "allowed": ()}
+    if isinstance(parameter.default, list):
+        del described["default"]
+    facts = facts_of(described)
     return f" ({', '.join(facts)})" if facts else ""
 
 
-def _values(described: dict[str, object]) -> str:
-    if described["type"] == "date":
+def _values(parameter: Parameter) -> str:
+    if parameter.type == "date":
         return " (2026-10-13, 7d)"
-    values = described.get("allowed")
-    return f" ({'|'.join(values)})" if isinstance(values, list) else ""
+    return f" ({'|'.join(parameter.allowed)})" if parameter.allowed else ""
 
 
-_SAID = {
+_ERROR_TEXTS = {
     "bad_parameter": "exit 2 (HTTP 400) names what is wrong and what is allowed",
     "no_such_record": "exit 4 (404), no such record",
 }
 
 
 def _errors(operation: Operation) -> str:
-    said = [_SAID[code] for code in operation.errors if code in _SAID]
-    return "; ".join([*said, "exit 3, no worker: `memsvc start`"])
+    texts = [_ERROR_TEXTS[code] for code in operation.errors if code in _ERROR_TEXTS]
+    return "; ".join([*texts, "exit 3, no worker: `memsvc start`"])

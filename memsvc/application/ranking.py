@@ -4,20 +4,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from memsvc.application.requests import Search
+from memsvc.application.requests import SearchRequest
 from memsvc.application.services import Services
 from memsvc.core.errors import SemanticUnavailable
 from memsvc.core.filters import Filter
 from memsvc.core.fusion import Fused, fuse
 from memsvc.core.ports.store import Hit
-from memsvc.core.query import Query, meaning
-from memsvc.core.recency import weigh
+from memsvc.core.query import Query, plain_text
+from memsvc.core.recency import boost_recent
 from memsvc.core.records import Kind, Ref
 
 DEPTH: Final = 100
 """Candidates of each side for a kind, whatever page is asked for: pages never repeat a record."""
 
-MEANT: Final = 0.3
+MIN_COSINE: Final = 0.3
 """The cosine from which a record without any word of the query counts as a match."""
 
 
@@ -39,23 +39,23 @@ class Ranking:
         return {"degraded": self.degraded} if self.degraded else {}
 
 
-def rank_candidates(services: Services, search: Search) -> Ranking:
+def rank_candidates(services: Services, request: SearchRequest) -> Ranking:
     """The candidates of every kind: a fixed number, whatever page is asked for."""
-    if services.semantic and (text := _meant(search)):
+    if services.semantic and (text := _plain_text(request)):
         services.semantic.prepare(text)  # it reads while full text is searched
-    lexical = [hit for kind in search.kinds for hit in _lexical(services, search, kind)]
-    return _ranked(services, search, lexical, lambda: _nearest(services, search))
+    lexical = [hit for kind in request.kinds for hit in _lexical(services, request, kind)]
+    return _ranked(services, request, lexical, lambda: _nearest(services, request))
 
 
-def rank_few(services: Services, search: Search, kind: Kind, ids: Sequence[int]) -> Ranking:
+def rank_few(services: Services, request: SearchRequest, kind: Kind, ids: Sequence[int]) -> Ranking:
     """Those of a few records that match, best first."""
-    lexical = services.store.rank_among(kind, search.query, ids)
-    return _ranked(services, search, lexical, lambda: _compared(services, search, kind, ids))
+    lexical = services.store.rank_among(kind, request.query, ids)
+    return _ranked(services, request, lexical, lambda: _compared(services, request, kind, ids))
 
 
 def _ranked(
     services: Services,
-    search: Search,
+    request: SearchRequest,
     hits: Iterable[Hit],
     near: Callable[[], dict[Ref, float] | None],
 ) -> Ranking:
@@ -64,101 +64,107 @@ def _ranked(
     try:
         nearest = near()
     except SemanticUnavailable as error:
-        return Ranking(_in_order(lexical.values(), search), degraded=error.detail)
+        return Ranking(_in_order(lexical.values(), request), degraded=error.detail)
     if nearest is None:
-        return Ranking(_in_order(lexical.values(), search))
-    return _fused(services, search, lexical, nearest)
+        return Ranking(_in_order(lexical.values(), request))
+    return _fused(services, request, lexical, nearest)
 
 
-def _in_order(hits: Iterable[Hit], search: Search) -> list[Hit]:
+def _in_order(hits: Iterable[Hit], request: SearchRequest) -> list[Hit]:
     best_first = sorted(hits, key=lambda hit: (-hit.relevance, -hit.created_at_epoch, hit.ref))
-    return best_first if search.bound is None else weigh(best_first, search.bound)
+    return best_first if request.bound is None else boost_recent(best_first, request.bound)
 
 
-def _lexical(services: Services, search: Search, kind: Kind) -> list[Hit]:
+def _lexical(services: Services, request: SearchRequest, kind: Kind) -> list[Hit]:
     """The best of all, and the best inside the window: an old match must not hide a recent one."""
-    store, query = services.store, search.query
-    best = store.rank(kind, query, search.selection, DEPTH)
-    if search.bound is None or len(best) < DEPTH:
+    store, query = services.store, request.query
+    best = store.rank(kind, query, request.selection, DEPTH)
+    if request.bound is None or len(best) < DEPTH:
         return best
-    inside = replace(search.selection, since=search.bound)
+    inside = replace(request.selection, since=request.bound)
     if not store.count_matches(kind, query, inside):
         return best
     return best + store.rank(kind, query, inside, DEPTH)
 
 
-def _nearest(services: Services, search: Search) -> dict[Ref, float] | None:
+def _nearest(services: Services, request: SearchRequest) -> dict[Ref, float] | None:
     """The cosines of the records nearest in meaning; None where meaning has no say."""
-    text = _meant(search)
+    text = _plain_text(request)
     if services.semantic is None or not text:
         return None
     return {
         Ref(kind, id): cosine
-        for kind in search.kinds
-        for selection in _selections(search)
+        for kind in request.kinds
+        for selection in _selections(request)
         for id, cosine in services.semantic.nearest(kind, text, DEPTH, selection)
     }
 
 
 def _compared(
-    services: Services, search: Search, kind: Kind, ids: Sequence[int]
+    services: Services, request: SearchRequest, kind: Kind, ids: Sequence[int]
 ) -> dict[Ref, float] | None:
-    text = _meant(search)
+    text = _plain_text(request)
     if services.semantic is None or not text:
         return None
     return {Ref(kind, id): near for id, near in services.semantic.compare(kind, text, ids)}
 
 
-def _meant(search: Search) -> str:
+def _plain_text(request: SearchRequest) -> str:
     """What the query means; empty where it only filters and excludes."""
-    return meaning(search.text) if search.query.searchable else ""
+    return plain_text(request.text) if request.query.searchable else ""
 
 
-def _selections(search: Search) -> list[Filter]:
+def _selections(request: SearchRequest) -> list[Filter]:
     """All that is asked for, and what of it lies inside the window."""
-    if search.bound is None:
-        return [search.selection]
-    return [search.selection, replace(search.selection, since=search.bound)]
+    if request.bound is None:
+        return [request.selection]
+    return [request.selection, replace(request.selection, since=request.bound)]
 
 
 def _fused(
-    services: Services, search: Search, lexical: Mapping[Ref, Hit], nearest: Mapping[Ref, float]
+    services: Services,
+    request: SearchRequest,
+    lexical: Mapping[Ref, Hit],
+    nearest: Mapping[Ref, float],
 ) -> Ranking:
-    added = _added(services, search, lexical, nearest)
+    added = _added(services, request, lexical, nearest)
     cosines = {ref: cosine for ref, cosine in nearest.items() if ref in lexical or ref in added}
     fused = fuse(
         {ref: hit.relevance for ref, hit in lexical.items()},
         cosines,
-        _coverage(services, search.query, lexical.values()),
+        _coverage(services, request.query, lexical.values()),
     )
-    moments = {ref: hit.created_at_epoch for ref, hit in lexical.items()}
-    moments |= services.store.moments(set(fused) - set(moments))
-    hits = [_hit(ref, moments[ref], parts) for ref, parts in fused.items() if ref in moments]
+    times = {ref: hit.created_at_epoch for ref, hit in lexical.items()}
+    times |= services.store.times(set(fused) - set(times))
+    hits = [_hit(ref, times[ref], parts) for ref, parts in fused.items() if ref in times]
     lag = services.semantic.missing() if services.semantic else ""
-    unmatched = frozenset(ref for ref in moments if not added.get(ref, True))
-    return Ranking(_in_order(hits, search), "hybrid", unmatched, lag)
+    unmatched = frozenset(ref for ref in times if not added.get(ref, True))
+    return Ranking(_in_order(hits, request), "hybrid", unmatched, lag)
 
 
 def _hit(ref: Ref, moment: int, parts: Fused) -> Hit:
     share = parts.semantic / parts.relevance if parts.relevance else 0.0
-    return Hit(ref, moment, parts.relevance, meaning=share)
+    return Hit(ref, moment, parts.relevance, semantic_share=share)
 
 
 def _added(
-    services: Services, search: Search, lexical: Mapping[Ref, Hit], nearest: Mapping[Ref, float]
+    services: Services,
+    request: SearchRequest,
+    lexical: Mapping[Ref, Hit],
+    nearest: Mapping[Ref, float],
 ) -> dict[Ref, bool]:
     """The near records that full text did not rank: whether each matches in full text at all.
 
     Of those that do not match, only the near ones count, and none where words must, or must not,
     stand as such.
     """
-    strict = bool(search.query.required or search.query.excluded or search.query.excluded_tags)
+    strict = bool(request.query.required or request.query.excludes)
     found: dict[Ref, bool] = {}
-    for kind in search.kinds:
+    for kind in request.kinds:
         ids = [ref.id for ref in nearest if ref.kind is kind and ref not in lexical]
-        matching = services.store.matches_among(kind, search.query, search.selection, ids)
+        matching = services.store.matches_among(kind, request.query, request.selection, ids)
         for ref in (Ref(kind, id) for id in ids):
-            if ref.id in matching or (nearest[ref] >= MEANT and not strict):
+            if ref.id in matching or (nearest[ref] >= MIN_COSINE and not strict):
                 found[ref] = ref.id in matching
     return found
 

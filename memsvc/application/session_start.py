@@ -1,12 +1,11 @@
 """The page that a work session starts with: recent work as a compact index, within a budget."""
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 from memsvc.answers.page import Page, Row
 from memsvc.answers.rows import read_tokens, title_of
 from memsvc.answers.start_page import economics_of
-from memsvc.application.requests import read_search
+from memsvc.application.requests import SearchRequest
 from memsvc.application.services import Services
 from memsvc.application.suggestions import suggest
 from memsvc.core.dates import utc_text
@@ -14,32 +13,32 @@ from memsvc.core.filters import Filter
 from memsvc.core.ports.store import Hit
 from memsvc.core.records import Kind, Observation, Record, Summary
 
-BUDGET: Final = 1500
-"""Tokens that the page may cost unless told otherwise."""
+DEFAULT_TOKENS: Final = 1500
+"""Tokens that the page may cost by default."""
 
 
-CEILING: Final = 2249
-"""Tokens that it never costs more than: with four bytes a token, below 9,000 characters. Agents cut
-what a hook prints at about 10,000."""
+MAX_TOKENS: Final = 2249
+"""Tokens that it never exceeds: at four bytes a token, below 9,000 characters. Agents cut what a
+hook prints at about 10,000."""
 
 
-ROWS: Final = 50
-"""Observations that it lists unless told otherwise."""
+DEFAULT_ROWS: Final = 50
+"""Observations that it lists by default."""
 
 
-def start_page(services: Services, given: Mapping[str, Any]) -> Page:
+def start_page(services: Services, request: SearchRequest) -> Page:
     """The newest observations and what the last summary says; by time alone."""
-    search = read_search(services, given, list(Kind))
+    selection = request.selection
     with services.store.snapshot():
-        hits = _newest(services, Kind.OBSERVATION, search.selection, given["limit"])
+        hits = _newest(services, Kind.OBSERVATION, selection, request.limit)
         records = services.store.records(hit.ref for hit in hits)
-        total = services.store.count(Kind.OBSERVATION, search.selection)
-        notes = _last_summary(services, search.selection) or suggest(services, search, total)
+        total = services.store.count(Kind.OBSERVATION, selection)
+        notes = _last_summary(services, selection) or suggest(services, request, total)
     return Page(
-        echo={"project": ",".join(given.get("project") or ())},
+        echo=dict(request.echo),
         rows=tuple(_row(hit, records[hit.ref]) for hit in hits),
         total=total,
-        limit=given["limit"],
+        limit=request.limit,
         strategy="temporal",
         notes=notes,
         paged=False,
@@ -52,7 +51,7 @@ def _newest(services: Services, kind: Kind, selection: Filter, limit: int) -> li
 
 
 def _row(hit: Hit, record: Record) -> Row:
-    """What the index shows of an observation, and what tells which discovery it is of."""
+    """What the index shows of an observation, and which discovery it belongs to."""
     assert isinstance(record, Observation)
     return {
         "id": record.id,

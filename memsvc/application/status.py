@@ -1,18 +1,18 @@
-"""TODO status."""
+"""What the store holds, and how the worker is."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from memsvc import __version__
 from memsvc.application.services import Services
 from memsvc.core.dates import DAY_MS, utc_text
 from memsvc.core.errors import MemsvcError
+from memsvc.core.filters import Filter
 from memsvc.core.records import Kind
 
 STATS_DAYS = 30
 
 
-def list_projects(services: Services, given: Mapping[str, Any]) -> dict[str, Any]:
+def list_projects(services: Services, request: None = None) -> dict[str, Any]:
     """Every project with how much of each kind it holds, last worked on first."""
     with services.store.snapshot():
         found = services.store.projects()
@@ -27,15 +27,15 @@ def list_projects(services: Services, given: Mapping[str, Any]) -> dict[str, Any
     return {"count": len(projects), "projects": projects}
 
 
-def count_all(services: Services, given: Mapping[str, Any]) -> dict[str, Any]:
+def count_all(services: Services, request: None = None) -> dict[str, Any]:
     """Counts by kind, project, type, concept and day, and what memory saves."""
     store = services.store
     since = services.clock() // DAY_MS * DAY_MS - STATS_DAYS * DAY_MS
     with store.snapshot():
-        projects = list_projects(services, given)["projects"]
+        projects = list_projects(services)["projects"]
         return {
             "kinds": {f"{k}s": sum(project[f"{k}s"] for project in projects) for k in Kind},
-            "work_sessions": store.count_work_sessions(()),
+            "work_sessions": store.count_work_sessions(Filter()),
             "projects": {p["project"]: sum(p[f"{kind}s"] for kind in Kind) for p in projects},
             "types": store.count_values(Kind.OBSERVATION, "type"),
             "concepts": store.count_values(Kind.OBSERVATION, "concept"),
@@ -44,24 +44,20 @@ def count_all(services: Services, given: Mapping[str, Any]) -> dict[str, Any]:
         }
 
 
-def report_health(services: Services, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The worker lives."""
+def report_health(services: Services, request: None = None) -> dict[str, Any]:
+    """The worker is running."""
     return {"status": "ok", "version": __version__}
 
 
-def report_readiness(services: Services, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Each part by name; `ready` is false when searches cannot be answered."""
+def report_readiness(services: Services, request: None = None) -> dict[str, Any]:
+    """The state of each component; `ready` is false when searches cannot be answered."""
     try:
         services.store.check()
         state = {"ok": True, "detail": f"generation {services.store.generation()}"}
     except MemsvcError as error:
         state = {"ok": False, "detail": error.detail}
-    parts = {
-        "store": state,
-        "fulltext": state,
-        "semantic": _semantic_state(services),
-    }
-    return {"ready": bool(state["ok"]), "parts": parts}
+    components = {"store": state, "fulltext": state, "semantic": _semantic_state(services)}
+    return {"ready": bool(state["ok"]), "parts": components}
 
 
 def _semantic_state(services: Services) -> dict[str, Any]:

@@ -1,43 +1,46 @@
-"""What was perhaps meant by a value or a word that nothing carries."""
+"""Suggestions for a query that was cut short or found nothing."""
 
 import difflib
 from collections.abc import Iterable
 from typing import Any
 
-from memsvc.application.requests import Search
+from memsvc.application.requests import SearchRequest
 from memsvc.application.services import Services
+from memsvc.core.filters import FIELDS
 from memsvc.core.paths import normal_path
 from memsvc.core.query import MAX_TERMS
 
 
-def suggest(services: Services, search: Search, total: int) -> dict[str, Any]:
-    """What to say of a query that was cut short or found nothing."""
+def suggest(services: Services, request: SearchRequest, total: int) -> dict[str, Any]:
+    """Notes for the answer: terms left out, the nearest values in use, the nearest words."""
     notes: dict[str, Any] = {}
-    if search.query.ignored:
+    if request.query.ignored:
         notes["notice"] = (
-            f"The first {MAX_TERMS} different terms were searched, {search.query.ignored} ignored."
+            f"The first {MAX_TERMS} different terms were searched, {request.query.ignored} ignored."
         )
     if total:
         return notes
-    if nearest := _nearest_values(services, search):
+    if nearest := _nearest_values(services, request):
         notes["nearest"] = nearest
-    elif search.query.searchable:
+    elif request.query.searchable:
         notes["did_you_mean"] = list(
             dict.fromkeys(
-                word for kind in search.kinds for word in services.store.suggest(kind, search.query)
+                word
+                for kind in request.kinds
+                for word in services.store.suggest(kind, request.query)
             )
         )
-    elif search.wordless:
+    elif request.text and not (request.query.only_excludes or request.query.filters):
         notes["notice"] = "The query holds no letter or digit to search for."
     return notes
 
 
-def _nearest_values(services: Services, search: Search) -> dict[str, list[str]]:
+def _nearest_values(services: Services, request: SearchRequest) -> dict[str, list[str]]:
     """For each filter value that no record carries, the nearest values in use."""
     nearest: dict[str, list[str]] = {}
-    for field, values in search.selection.groups:
+    for field, values in request.selection.groups:
         in_use = [
-            name for kind in search.kinds for name in services.store.count_values(kind, field)
+            name for kind in request.kinds for name in services.store.count_values(kind, field)
         ]
         for value in values:
             if "*" not in value and (near := nearest_names(field, value, in_use)):
@@ -47,7 +50,7 @@ def _nearest_values(services: Services, search: Search) -> dict[str, list[str]]:
 
 def nearest_names(field: str, value: str, in_use: Iterable[str]) -> list[str]:
     """The names most like one that is not in use; empty if it is."""
-    if field == "file":
+    if FIELDS[field].is_path:
         return _nearest_paths(normal_path(value), in_use)
     known = {name.casefold(): name for name in in_use}
     if value.casefold() in known:

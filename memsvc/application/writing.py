@@ -1,144 +1,28 @@
-"""Memories that clients write: one record, a list, or a bundle. Bad ones are refused alone."""
+"""Writing memories, and deleting them."""
 
-from collections.abc import Iterator, Mapping
 from typing import Any
 
-from marshmallow import ValidationError
-
+from memsvc.application.requests import WriteRequest
 from memsvc.application.services import Services
-from memsvc.core.errors import BadRequest, NotFound
+from memsvc.core.errors import NotFound
 from memsvc.core.ports.store import Outcome
-from memsvc.core.records import SHAPES, Kind, Record, Ref, WorkSession
-from memsvc.schemas.records import Moment, clean_text, load_record, refusal
-
-SOURCE = "api"
-"""Where records come from that name no source."""
-
-BUNDLE = {
-    "observations": Kind.OBSERVATION,
-    "sessions": Kind.SESSION,
-    "summaries": Kind.SESSION,
-    "prompts": Kind.PROMPT,
-}
-"""The lists of a bundle and the kind each holds; `records` holds any, by their own `kind`."""
-
-LISTS = {*BUNDLE, "records", "work_sessions"}
-
-SESSION_IDS = ("session_id", "memory_session_id", "content_session_id")
-"""What clients call the id of a work session; of several ids the first counts."""
+from memsvc.core.records import Ref
 
 
-def write_body(services: Services, body: Any, kind: Kind | None) -> dict[str, Any]:
-    """Store what a body holds and say what became of each record.
-
-    Raises BadRequest when nothing at all in it could be stored.
-    """
-    records: list[tuple[str, Record]] = []
-    refused: list[dict[str, Any]] = []
-    work_sessions: list[WorkSession] = []
-    for place, item in _items(body, kind):
-        try:
-            if _is_work_session(item):
-                work_sessions.append(_work_session(item))
-            else:
-                records.append((place, load_record(item, source=SOURCE)))
-        except ValidationError as error:
-            refused.append({"place": place, "errors": refusal(error)})
-    if refused and not records and not work_sessions:
-        raise _all_refused(refused)
-    receipts = services.store.write([record for _, record in records], work_sessions)
+def write_records(services: Services, request: WriteRequest) -> dict[str, Any]:
+    """Store records and say what became of each."""
+    records = [record for _, record in request.records]
+    receipts = services.store.write(records, request.work_sessions)
     results = [
-        {"place": place, "ref": str(receipt.ref) if receipt.ref else None, "outcome": str(outcome)}
-        for (place, _), receipt in zip(records, receipts, strict=True)
-        for outcome in [receipt.outcome]
+        {
+            "place": place,
+            "ref": str(receipt.ref) if receipt.ref else None,
+            "outcome": str(receipt.outcome),
+        }
+        for (place, _), receipt in zip(request.records, receipts, strict=True)
     ]
-    counts = {str(o): sum(r.outcome is o for r in receipts) for o in Outcome}
-    return {**counts, "refused": refused, "results": results}
-
-
-def _items(body: Any, kind: Kind | None) -> Iterator[tuple[str, Any]]:
-    """Every record of a body with its place in it."""
-    if isinstance(body, list):
-        yield from _listed("", body, kind)
-    elif isinstance(body, Mapping) and (lists := LISTS & body.keys()) and "kind" not in body:
-        memory_ids = _memory_ids(body)
-        for name in sorted(lists):
-            for place, item in _listed(name, body[name], BUNDLE.get(name)):
-                yield place, _in_memory_session(item, memory_ids)
-    else:
-        yield "record", _with_kind(body, kind)
-
-
-def _memory_ids(body: Mapping[str, Any]) -> dict[str, str]:
-    """claude-mem knows a work session by two ids: content ids and the memory ids they stand for."""
-    sessions = body.get("sessions")
-    return {
-        str(item["content_session_id"]): str(item["memory_session_id"])
-        for item in (sessions if isinstance(sessions, list) else [])
-        if isinstance(item, Mapping)
-        and item.get("content_session_id")
-        and item.get("memory_session_id")
-    }
-
-
-def _in_memory_session(item: Any, memory_ids: Mapping[str, str]) -> Any:
-    if not isinstance(item, Mapping) or any(item.get(name) for name in SESSION_IDS[:2]):
-        return item
-    content_id = str(item.get("content_session_id"))
-    return {**item, "session_id": memory_ids[content_id]} if content_id in memory_ids else item
-
-
-def _listed(name: str, items: Any, kind: Kind | None) -> Iterator[tuple[str, Any]]:
-    if not isinstance(items, list):
-        message = "expected a list of records"
-        raise BadRequest(f"{name}: {message}", {name: [message]})
-    for index, item in enumerate(items):
-        yield f"{name}[{index}]", _with_kind(item, kind)
-
-
-def _with_kind(item: Any, kind: Kind | None) -> Any:
-    if kind is None or not isinstance(item, Mapping) or _is_work_session(item):
-        return item
-    if item.get("kind") not in (None, kind):
-        return {**item, "kind": f"{item['kind']} (this route takes {kind})"}
-    return {**item, "kind": kind}
-
-
-def _is_work_session(item: Any) -> bool:
-    """Whether an item says when work began and nothing of what was done."""
-    return (
-        isinstance(item, Mapping)
-        and "started_at_epoch" in item
-        and not any(item.get(name) for shape in SHAPES.values() for name in shape.texts)
-    )
-
-
-def _work_session(item: Mapping[str, Any]) -> WorkSession:
-    session_id = next((_text(item, name) for name in SESSION_IDS if item.get(name)), "")
-    if not session_id:
-        raise ValidationError({"session_id": ["missing; it is required"]})
-    moment = Moment(allow_none=True)
-    return WorkSession(
-        session_id=session_id,
-        project=_text(item, "project"),
-        started_at_epoch=moment.deserialize(item["started_at_epoch"]) or 0,
-        completed_at_epoch=moment.deserialize(item.get("completed_at_epoch")),
-        status=_text(item, "status") or "active",
-    )
-
-
-def _text(item: Mapping[str, Any], name: str) -> str:
-    return clean_text(str(item.get(name) or ""))
-
-
-def _all_refused(refused: list[dict[str, Any]]) -> BadRequest:
-    errors = {
-        f"{entry['place']}.{name}": messages
-        for entry in refused[:20]
-        for name, messages in entry["errors"].items()
-    }
-    name, messages = next(iter(errors.items()))
-    return BadRequest(f"Nothing was stored: {name}: {messages[0]}", errors)
+    counts = {str(o): sum(receipt.outcome is o for receipt in receipts) for o in Outcome}
+    return {**counts, "refused": list(request.refused), "results": results}
 
 
 def forget(services: Services, ref: Ref) -> dict[str, Any]:

@@ -2,9 +2,10 @@
 
 import re
 import time
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-FORMS = "YYYY-MM-DD, ISO 8601, epoch seconds or ms, or a span back such as 24h, 7d, 3w, 6mo"
+FORMS = "YYYY-MM-DD, ISO 8601, epoch seconds or ms, or a span back: 24h, 7d, 3w, 6mo"
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
@@ -16,25 +17,49 @@ _FIRST_MILLISECONDS = 10**11
 _LAST_MILLISECONDS = 253_402_214_399_999  # a day before the year 10000, which no zone can show
 
 
+@dataclass(frozen=True, slots=True)
+class Date:
+    """A date that was read: a stretch from `first_ms` to `last_ms`, or a span back from now.
+
+    `text` is how it was written.
+    """
+
+    text: str
+    first_ms: int = 0
+    last_ms: int = 0
+    span: tuple[int, str] | None = None
+
+    def first(self, now: int) -> int:
+        """The first millisecond of the date, seen from `now`."""
+        return _span_back(*self.span, now) if self.span else self.first_ms
+
+    def last(self, now: int) -> int:
+        """Its last millisecond: a day without a time goes on to its end."""
+        return _span_back(*self.span, now) if self.span else self.last_ms
+
+
 def now_ms() -> int:
     """The present moment."""
     return time.time_ns() // 1_000_000
 
 
-def parse_date(text: str, now: int, *, end: bool = False) -> int:
-    """The moment a text names; with `end`, the last millisecond of a day given without time.
-
-    Dates without a zone are local. Raises ValueError with a sentence when it names none.
-    """
+def read_date(text: str) -> Date:
+    """The date that a text names; without a zone it is local. Raises ValueError with a sentence."""
     text = text.strip()
     if match := _SPAN.fullmatch(text.lower()):
-        return _span_back(int(match[1]), match[2], now)
+        return Date(text, span=(int(match[1]), match[2]))
     if text.isascii() and text.isdigit():
-        return _epoch(text)
+        moment = _epoch(text)
+        return Date(text, moment, moment)
     try:
-        return _calendar(text, end=end)
+        return Date(text, *_calendar(text))
     except (ValueError, OverflowError, OSError):
         raise ValueError(f"is not a date; allowed: {FORMS}") from None
+
+
+def parse_date(text: str, now: int) -> int:
+    """The first moment of the date that a text names. Raises ValueError with a sentence."""
+    return read_date(text).first(now)
 
 
 def _span_back(count: int, unit: str, now: int) -> int:
@@ -56,13 +81,15 @@ def _epoch(digits: str) -> int:
     return value if value >= _FIRST_MILLISECONDS else value * 1000
 
 
-def _calendar(text: str, *, end: bool) -> int:
+def _calendar(text: str) -> tuple[int, int]:
     moment = datetime.fromisoformat(text)
     if not 1970 < moment.year < 9999:
-        return 1 if moment.year <= 1970 else _LAST_MILLISECONDS
-    if end and _DATE.fullmatch(text):
-        return int((moment + timedelta(days=1)).timestamp() * 1000) - 1
-    return int(moment.timestamp() * 1000)
+        limit = 1 if moment.year <= 1970 else _LAST_MILLISECONDS
+        return limit, limit
+    first = int(moment.timestamp() * 1000)
+    if not _DATE.fullmatch(text):
+        return first, first
+    return first, int((moment + timedelta(days=1)).timestamp() * 1000) - 1
 
 
 def utc_text(epoch: int) -> str:

@@ -8,9 +8,10 @@ MemsvcError
 ├── MethodNotAllowed      405  method_not_allowed
 ├── BodyTooLarge          413  body_too_large
 ├── NotJson               415  not_json
-└── StoreUnavailable      503  store_unavailable
-    ├── StoreDamaged           store_damaged
-    └── StoreTooNew            store_too_new
+├── StoreUnavailable      503  store_unavailable
+│   ├── StoreDamaged           store_damaged
+│   └── StoreTooNew            store_too_new
+└── SemanticUnavailable   503  semantic_unavailable
 """
 
 from collections.abc import Mapping
@@ -33,6 +34,11 @@ class BadRequest(MemsvcError):
     status = 400
     code = "bad_parameter"
     title = "Bad parameter"
+
+    @classmethod
+    def of(cls, parameter: str, message: str) -> "BadRequest":
+        """What is wrong with one parameter."""
+        return cls(f"{parameter} {message}", {parameter: [message]})
 
 
 class SourceUnreadable(BadRequest):

@@ -1,8 +1,10 @@
 """File paths as people name them: one spelling, all endings, folders and globs."""
 
+import re
+
 
 def normal_path(path: str) -> str:
-    """One spelling of a path: `/` between parts, no leading `./`, no trailing `/`."""
+    """One spelling of a path: `/` between names, no leading `./`, no trailing `/`."""
     plain = path.strip().replace("\\", "/")
     while plain.startswith("./"):
         plain = plain[2:].lstrip("/")
@@ -11,8 +13,8 @@ def normal_path(path: str) -> str:
 
 def path_endings(path: str) -> list[str]:
     """Every text a path ends in at a `/`: `a/b/c.py` gives itself, `b/c.py` and `c.py`."""
-    parts = path.split("/")
-    endings = ("/".join(parts[start:]) for start in range(len(parts)))
+    names = path.split("/")
+    endings = ("/".join(names[start:]) for start in range(len(names)))
     return [ending for ending in dict.fromkeys(endings) if ending]
 
 
@@ -21,6 +23,10 @@ def is_glob(pattern: str) -> bool:
     return "*" in pattern
 
 
-def sqlite_glob(pattern: str) -> str:
-    """A `*` pattern as SQLite's GLOB reads it, where `?` and `[` would mean more."""
-    return "".join(f"[{letter}]" if letter in "?[" else letter for letter in pattern)
+def path_matches(pattern: str, path: str) -> bool:
+    """Whether a pattern names a path: as itself, an ending, a folder above it, or a `*` glob."""
+    wanted = normal_path(pattern)
+    if is_glob(wanted):
+        glob = re.compile(".*".join(map(re.escape, wanted.split("*"))), re.DOTALL)
+        return any(glob.fullmatch(ending) for ending in path_endings(path))
+    return any(f"{ending}/".startswith(f"{wanted}/") for ending in path_endings(path))

@@ -1,9 +1,8 @@
-"""Words as the full-text index sees them: what it stores beside the text, and what it filters by.
+"""Words: how a text is cut into tokens, and a token into subwords.
 
-SQLite's ``unicode61`` tokenizer keeps runs of letters and digits and drops everything else. That
-loses the parts of an identifier, every word of Chinese or Japanese, ``C++`` and emoji. `parts`
-gives the missing words for one extra column; a query is cut up by the same functions, so that
-both sides always agree.
+A token is a run of letters and digits. Identifiers hold subwords (``getUserById``), Chinese,
+Japanese and Korean text is cut into pairs of characters, and ``C++``, ``C#``, ``.NET`` and emoji
+have names of their own. Queries, the index and snippets all cut by these functions.
 """
 
 import re
@@ -12,8 +11,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import pairwise
 
-REMEMBERED = 65_536
-"""Identifiers whose parts are remembered: an import meets the same ones again and again."""
+MAX_REMEMBERED = 65_536
+"""Identifiers whose subwords are remembered: an import meets the same ones again and again."""
 
 
 STOP_WORDS = frozenset(
@@ -62,18 +61,23 @@ _DOT_NAME = re.compile(r"(?<![^\s/\\\"'`(\[<,=:])\.([A-Za-z][^\W_]*)")
 
 
 def tokens(text: str) -> list[str]:
-    """Give the runs of letters and digits in `text`, as unicode61 cuts them, case kept."""
-    return _TOKEN.findall(_composed(text))
+    """The runs of letters and digits in `text`, as unicode61 cuts them, case kept."""
+    return _TOKEN.findall(composed(text))
 
 
 def any_in(text: str) -> bool:
-    """Say whether `text` holds anything to look for: a token, or a symbol that stands for one."""
+    """Whether `text` holds anything to look for: a token, or a symbol that stands for one."""
     # composing accents neither makes nor unmakes a letter, so it can be left out here
     return _TOKEN.search(text) is not None or bool(symbols(text))
 
 
+def cjk_runs(text: str) -> list[str]:
+    """The runs of Han, kana or Hangul in `text`."""
+    return _CJK_RUN.findall(text)
+
+
 def has_cjk(text: str) -> bool:
-    """Say whether `text` holds Han, kana or Hangul."""
+    """Whether `text` holds Han, kana or Hangul."""
     return _CJK_RUN.search(text) is not None
 
 
@@ -83,22 +87,22 @@ def script_runs(token: str) -> list[str]:
 
 
 def bigrams(run: str) -> list[str]:
-    """Give the overlapping pairs of characters of a CJK run; a single character stands alone."""
+    """The overlapping pairs of characters of a CJK run; a single character stands alone."""
     return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
 
 
 def cut(token: str) -> list[str]:
-    """Give the words inside a token in order: CJK bigrams, parts of an identifier."""
-    return [piece for run in script_runs(token) for piece in _run_pieces(run)]
+    """The words inside a token in order: CJK bigrams, subwords of an identifier."""
+    return [piece for run in script_runs(token) for piece in _cut_run(run)]
 
 
-def pieces(token: str) -> list[str]:
+def subwords(token: str) -> list[str]:
     """Cut a token at camelCase and digit boundaries: ``getUserV2`` gives get, user, v, 2."""
     return [piece.lower() for piece in _PART.findall(token)]
 
 
 def symbols(text: str) -> list[str]:
-    """Give words for names that unicode61 cannot see: C++, C#, .NET and emoji."""
+    """Names for what a tokenizer drops: C++, C#, .NET and emoji."""
     found = [f"{c.lower()}plusplus" for c in _PLUS_PLUS.findall(text)] if "++" in text else []
     found += [f"{c.lower()}sharp" for c in _SHARP.findall(text)] if "#" in text else []
     found += [f"dot{name.lower()}" for name in _DOT_NAME.findall(text)]
@@ -106,26 +110,26 @@ def symbols(text: str) -> list[str]:
 
 
 def joined(text: str) -> Iterator[str]:
-    """Give neighbouring parts as one word, so that `SessionStore` finds `session_store_v2`."""
-    for identifier in filter(_is_compound, dict.fromkeys(_JOINABLE.findall(text))):
+    """Neighbouring subwords as one word, so that `SessionStore` finds `session_store_v2`."""
+    for identifier in filter(is_compound, dict.fromkeys(_JOINABLE.findall(text))):
         yield from _joined_pairs(identifier)
 
 
-def _is_compound(identifier: str) -> bool:
-    """Whether there may be parts in it; nearly all words of a text are none."""
+def is_compound(identifier: str) -> bool:
+    """Whether a word may hold subwords; hardly any word of a text does."""
     return not (identifier.isalpha() and identifier.isascii() and identifier[1:].islower())
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=MAX_REMEMBERED)
 def _joined_pairs(identifier: str) -> tuple[str, ...]:
     found = _TOKEN.findall(identifier)
-    inner = [piece for token in found if not has_cjk(token) for piece in pieces(token)]
+    inner = [piece for token in found if not has_cjk(token) for piece in subwords(token)]
     pairs = (left + right for left, right in pairwise(inner))
     return tuple(pair for pair in pairs if not pair.isdigit() and pair != identifier.lower())
 
 
-def _composed(text: str) -> str:
-    """Give letters and their accents as one character where both forms are in use.
+def composed(text: str) -> str:
+    """A text whose letters and accents are one character where both forms exist.
 
     Characters that Unicode's composition would take apart stay as they are: so does the index.
     """
@@ -143,5 +147,5 @@ def _emoji(text: str) -> Iterator[str]:
     return (f"emoji{ord(char):x}0" for char in found)
 
 
-def _run_pieces(run: str) -> list[str]:
-    return bigrams(run) if has_cjk(run) else pieces(run)
+def _cut_run(run: str) -> list[str]:
+    return bigrams(run) if has_cjk(run) else subwords(run)

@@ -3,27 +3,32 @@
 import difflib
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from marshmallow import RAISE, Schema, ValidationError, fields, validate
 
-from memsvc.core.dates import FORMS, now_ms, parse_date
+from memsvc.core.dates import FORMS, Date, read_date
 from memsvc.core.errors import BadRequest
-from memsvc.core.records import Kind
+from memsvc.core.filters import FIELDS
+from memsvc.core.records import Kind, Ref, parse_ref
 
-MOST_VALUES = 100
+MAX_VALUES: Final = 100
 """Values that one filter takes: each is looked up by itself."""
 
-DEFAULT_DAYS = 90
-"""How far back the time bound reaches that puts recent matches before older ones."""
+MAX_REFS: Final = 1000
+"""Records that one request reads."""
 
-SMALLEST_BUDGET = 100
+DEFAULT_DAYS: Final = 90
+"""How far back the time window reaches that puts recent matches before older ones."""
+
+MIN_BUDGET: Final = 100
 """Tokens that the envelope of any answer fits into."""
 
+MAX_SHOWN: Final = 80
+"""Characters of a given value that an error repeats."""
+
 SPELLINGS = (
-    ("type", "obs_type"),
-    ("concepts", "concept"),
-    ("files", "file", "filePath"),
+    *((field.parameter, *field.spellings) for field in FIELDS.values()),
     ("kinds", "kind"),
     ("dateStart", "date_start", "date_from", "dateRange[start]"),
     ("dateEnd", "date_end", "date_to", "dateRange[end]"),
@@ -43,7 +48,7 @@ class CommaList(fields.List[Any]):
         pieces = [piece.strip() for text in given for piece in str(text).split(",")]
         found = list(dict.fromkeys(filter(None, pieces)))
         if not found:
-            raise ValidationError("is empty; give one or more values, parted by commas")
+            raise ValidationError("is empty; give one or more values, separated by commas")
         return super()._deserialize(found, *args, **kwargs)
 
 
@@ -56,15 +61,40 @@ class Number(fields.Integer):
         return int(value)
 
 
-class Date(fields.String):
-    """A date in any of the allowed forms, checked here and kept as given."""
+class DateField(fields.Field[Date]):
+    """A date in any of the allowed forms, as `dates.Date`."""
 
-    def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> str:
+    def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Date:
         try:
-            parse_date(str(value), now_ms())
+            return read_date(str(value))
         except ValueError as error:
             raise ValidationError(str(error)) from None
-        return str(value)
+
+
+class RefField(fields.Field[Ref]):
+    """The short name of a record, as a `Ref`."""
+
+    def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Ref:
+        ref = parse_ref(str(value))
+        if ref is None:
+            shown = _shortened(str(value))
+            raise ValidationError(f"{shown!r} is no ref; allowed: 123, #123, S12, P9")
+        return ref
+
+
+class AnchorField(fields.Field[Ref | Date]):
+    """A record or a date to look around, as a `Ref` or a `dates.Date`."""
+
+    def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Ref | Date:
+        text = str(value).strip()
+        ref = parse_ref(text)
+        # nine digits and more are an epoch; ids never come near
+        if ref and not (text.isdigit() and ref.id >= 10**8):
+            return ref
+        try:
+            return read_date(text)
+        except ValueError:
+            raise ValidationError(f"allowed: 123, #123, S12, P9, or a date ({FORMS})") from None
 
 
 class Days(fields.Field[Any]):
@@ -79,84 +109,110 @@ class Days(fields.Field[Any]):
         raise ValidationError("allowed: a number of days from 1 to 36500, or all")
 
 
-def text(meaning: str, **options: Any) -> fields.Field[Any]:
+def text(description: str, **options: Any) -> fields.Field[Any]:
     """A text parameter."""
-    return fields.String(metadata={"description": meaning}, **options)
+    return fields.String(metadata={"description": description}, **options)
 
 
-def text_list(meaning: str, *, most: int = MOST_VALUES, **options: Any) -> fields.Field[Any]:
+def text_list(
+    description: str, *, most: int = MAX_VALUES, required: bool = False, **metadata: Any
+) -> fields.Field[Any]:
     """A parameter that takes one value, a comma list, or repeats, `most` values in all."""
+    return _list_of(fields.String(), description, most, required=required, **metadata)
 
-    def few(values: list[str]) -> None:
+
+def _list_of(
+    inner: fields.Field[Any], description: str, most: int, *, required: bool, **metadata: Any
+) -> fields.Field[Any]:
+    def few(values: list[Any]) -> None:
         if len(values) > most:
             raise ValidationError(f"given {len(values)} values; allowed: at most {most}")
 
-    metadata = {"description": meaning}
-    return CommaList(fields.String(), validate=few, metadata=metadata, **options)
+    metadata = {"description": description, **metadata}
+    return CommaList(inner, validate=few, required=required, metadata=metadata)
 
 
-def number(meaning: str, default: int | None, low: int, high: int) -> fields.Field[Any]:
+def number(description: str, default: int | None, low: int, high: int) -> fields.Field[Any]:
     """A whole number within a range."""
     bounds = validate.Range(low, high, error=f"allowed: {low} to {high}")
     invalid = f"allowed: a whole number from {low} to {high}"
     return Number(
         load_default=default,
         validate=bounds,
-        metadata={"description": meaning},
+        metadata={"description": description},
         error_messages={"invalid": invalid},
     )
 
 
-def choice(meaning: str, default: str | None, *values: str) -> fields.Field[Any]:
+def choice(description: str, default: str | None, *values: str) -> fields.Field[Any]:
     """One of a few words."""
     one_of = validate.OneOf(values, error=f"allowed: {', '.join(values)}")
-    return fields.String(load_default=default, validate=one_of, metadata={"description": meaning})
+    metadata = {"description": description}
+    return fields.String(load_default=default, validate=one_of, metadata=metadata)
+
+
+def seldom(members: Fields) -> Fields:
+    """The same parameters, marked as those that a short page names in one line."""
+    for field in members.values():
+        field.metadata = {**field.metadata, "seldom": True}
+    return members
 
 
 SYNTAX = 'words to look for; "a phrase", -without, prefix*, title:word, file:path, type:bugfix'
 
 
-def query(*, required: bool, meaning: str = SYNTAX) -> Fields:
-    return {"query": text(meaning, required=required)}
+def query(*, required: bool, description: str = SYNTAX) -> Fields:
+    return {"query": text(description, required=required)}
 
 
 def anchor(*, required: bool) -> Fields:
-    meaning = "the record (123, #123, S12, P9) or date around which to look"
-    return {"anchor": text(meaning, required=required)}
+    description = "the record (123, #123, S12, P9) or date around which to look"
+    return {"anchor": AnchorField(required=required, metadata={"description": description})}
 
 
-def types(*, required: bool = False) -> Fields:
-    return {"type": text_list("types, such as bugfix,decision", required=required)}
+def filters(*kinds: Kind, without: str = "") -> Fields:
+    """Every filter that a record of these kinds can carry, but for one that stands elsewhere."""
+    carried = [field for field in FIELDS.values() if not field.attributes.keys().isdisjoint(kinds)]
+    return {
+        field.parameter: text_list(
+            field.description, seldom=not field.attributes.keys() >= set(kinds)
+        )
+        for field in carried
+        if field.name != without
+    }
 
 
-def concepts(name: str = "concepts") -> Fields:
-    meaning = "concepts, such as gotcha,trade-off"
-    return {name: text_list(meaning, required=name == "concept")}
-
-
-def files(name: str = "files") -> Fields:
-    meaning = "file paths, their endings, folders, or * globs"
-    return {name: text_list(meaning, required=name == "filePath")}
+def required_filter(field: str, name: str) -> Fields:
+    """A filter that an operation must be given, under the name that it has there."""
+    return {name: text_list(FIELDS[field].description, required=True)}
 
 
 def project() -> Fields:
-    return {"project": text_list("projects to look in; none: all")}
+    field = FIELDS["project"]
+    return {field.parameter: text_list(field.description)}
 
 
 def kinds() -> Fields:
     one_of = validate.OneOf(list(Kind), error=f"allowed: {', '.join(Kind)}")
-    meaning = f"kinds of record: {', '.join(Kind)}"
     field = CommaList(
         fields.String(validate=one_of),
         load_default=list(map(str, Kind)),
-        metadata={"description": meaning},
+        metadata={"description": f"kinds of record: {', '.join(Kind)}"},
     )
     return {"kinds": field}
 
 
+def refs() -> Fields:
+    return {"ids": _list_of(RefField(), "refs: 123, #123, S12, P9", MAX_REFS, required=True)}
+
+
+def record_id() -> Fields:
+    return {"id": number("the record's number", None, 1, 10**15)}
+
+
 def form() -> Fields:
-    meaning = "index: one short row a record; full: everything"
-    return {"format": choice(meaning, "index", "index", "full")}
+    description = "index: one short row a record; full: everything"
+    return seldom({"format": choice(description, "index", "index", "full")})
 
 
 def depth() -> Fields:
@@ -167,36 +223,46 @@ def depth() -> Fields:
 
 
 def budget(default: int | None = None, ceiling: int | None = None) -> Fields:
-    meaning = "most tokens that the whole answer may cost"
-    meaning += f"; {ceiling} at most, whatever is given" if ceiling else ""
-    return {"max_tokens": number(meaning, default, SMALLEST_BUDGET, 1_000_000)}
+    description = "maximum tokens in the answer"
+    description += f"; never more than {ceiling}" if ceiling else ""
+    return {"max_tokens": number(description, default, MIN_BUDGET, 1_000_000)}
 
 
-def limit(meaning: str, default: int | None, high: int) -> Fields:
-    return {"limit": number(meaning, default, 1, high)}
+def limit(description: str, default: int | None, high: int) -> Fields:
+    return {"limit": number(description, default, 1, high)}
 
 
 def dates() -> Fields:
-    days = f"newest days to look in, or all; with a query, {DEFAULT_DAYS} days come first"
-    return {
-        "dateStart": Date(metadata={"description": f"not before: {FORMS}"}),
-        "dateEnd": Date(metadata={"description": "not after; a day counts to its end"}),
+    days = f"only the last N days, or all; with a query the last {DEFAULT_DAYS} come first"
+    members: Fields = {
+        "dateStart": DateField(metadata={"description": f"not before: {FORMS}"}),
+        "dateEnd": DateField(metadata={"description": "not after; a day counts to its end"}),
         "days": Days(metadata={"description": days}),
     }
+    return seldom({name: members[name] for name in members if name != "days"}) | members
 
 
-def common() -> Fields:
-    """What every search takes."""
-    order = "relevance where there is a query, else date_desc"
+def rendering() -> Fields:
+    description = "text: the leanest text; same as the header Accept: text/markdown"
+    return seldom({"render": choice(description, None, "json", "text")})
+
+
+def paging() -> Fields:
+    """What every search takes besides its query and its filters."""
+    order = "default: relevance with a query, else date_desc"
+    explain = "1: why each record is here"
     return {
-        **project(),
-        **limit("records a page", 20, 100),
-        "offset": number("records to skip", 0, 0, 100_000_000),
-        "orderBy": choice(order, None, "relevance", "date_desc", "date_asc"),
+        **limit("records per page", 20, 100),
+        **seldom(
+            {
+                "offset": number("records to skip", 0, 0, 100_000_000),
+                "orderBy": choice(order, None, "relevance", "date_desc", "date_asc"),
+            }
+        ),
         **form(),
         **dates(),
         **budget(),
-        "explain": choice("1: why each record is here", "0", "0", "1"),
+        **seldom({"explain": choice(explain, "0", "0", "1")}),
     }
 
 
@@ -223,12 +289,12 @@ def load_parameters(schema: Schema, pairs: Iterable[tuple[str, Any]]) -> dict[st
     finally:
         if errors:
             raise _bad_request(errors)
-    raise _bad_request({name: _told(found[name], given.get(name)) for name in found})
+    raise _bad_request({name: _explained(found[name], given.get(name)) for name in found})
 
 
 def _is_blank(schema: Schema, name: str, value: Any) -> bool:
     """Whether a text parameter was sent without a text, which counts as not sent."""
-    plain_text = type(schema.fields.get(name)) is fields.String
+    plain_text = type(schema.fields.get(name)) in (fields.String, AnchorField)
     return plain_text and isinstance(value, str) and not value.strip()
 
 
@@ -264,13 +330,12 @@ def _value(schema: Schema, name: str, values: list[Any]) -> Any:
     return values if isinstance(field, CommaList) else values[0]
 
 
-def _told(messages: Any, values: list[Any] | None) -> list[str]:
-    said = sorted(set(_flat(messages)))
+def _explained(messages: Any, values: list[Any] | None) -> list[str]:
+    reasons = sorted(set(_flat(messages)))
     if values is None:
         return ["missing; it is required"]
-    shown = ",".join(map(str, values))
-    shown = shown if len(shown) <= 80 else f"{shown[:77]}..."
-    return [f"given {shown!r}; {message}" for message in said]
+    shown = _shortened(",".join(map(str, values)))
+    return [f"given {shown!r}; {message}" for message in reasons]
 
 
 def _flat(messages: Any) -> Iterable[str]:
@@ -286,5 +351,8 @@ def _bad_request(errors: dict[str, list[str]]) -> BadRequest:
     if messages[0].startswith("missing"):
         return BadRequest(f"Missing required parameter: {name}", errors)
     joiner = " " if messages[0].startswith("given") else ": "
-    shown = name if len(name) <= 80 else f"{name[:77]}..."
-    return BadRequest(f"{shown}{joiner}{messages[0]}", errors)
+    return BadRequest(f"{_shortened(name)}{joiner}{messages[0]}", errors)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 3]}..."

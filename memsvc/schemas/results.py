@@ -1,11 +1,17 @@
 """What answers look like: OpenAPI shows these schemas, the tests hold every answer against them."""
 
-from typing import TYPE_CHECKING
+from enum import StrEnum
 
 from marshmallow import INCLUDE, Schema, fields
 
-if TYPE_CHECKING:
-    from memsvc.api.operations import Operation
+
+class Result(StrEnum):
+    """The shapes that an operation may answer with."""
+
+    PAGE = "Page"
+    RECORD = "Record"
+    DOCUMENT = "Document"
+    WRITTEN = "Written"
 
 
 class Open(Schema):
@@ -86,19 +92,9 @@ class Problem(Open):
 RESULTS: dict[str, type[Schema]] = {
     "Tokens": Tokens,
     "Window": Window,
-    "Page": PageResult,
-    "Record": RecordResult,
-    "Document": DocumentResult,
-    "Written": WriteResult,
+    Result.PAGE: PageResult,
+    Result.RECORD: RecordResult,
+    Result.DOCUMENT: DocumentResult,
+    Result.WRITTEN: WriteResult,
     "Problem": Problem,
 }
-
-
-def result_of(operation: "Operation") -> str:
-    """The name of the schema that an operation's answers follow."""
-    if operation.body == "records":
-        return "Written"
-    if "<id>" in operation.path:
-        return "Record" if operation.method == "GET" else "Document"
-    documents = ("help", "projects", "stats", "health", "readiness")
-    return "Document" if operation.name in documents else "Page"

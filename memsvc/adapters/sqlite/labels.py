@@ -1,13 +1,13 @@
-"""What records are selected by: type, concept, project, file, work session."""
+"""Labels: every value that records are selected by, and the work session they belong to."""
 
 import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from memsvc.core.filters import Filter
-from memsvc.core.paths import is_glob, normal_path, path_endings, sqlite_glob
-from memsvc.core.records import Kind, Observation, Record, Summary
+from memsvc.core.filters import FIELDS, Filter
+from memsvc.core.paths import is_glob, normal_path, path_endings
+from memsvc.core.records import Kind, Record
 
 Sql = tuple[str, list[object]]
 """A piece of SQL and the values of its parameters."""
@@ -27,25 +27,13 @@ class Label:
 def labels_of(record: Record) -> list[Label]:
     """Every label that a record carries, once each."""
     project_key = record.project.casefold()
+    work = Label("work", f"{project_key}\n{record.session_id}", record.session_id)
     labels = [
-        Label("project", project_key, record.project),
-        Label("work", f"{project_key}\n{record.session_id}", record.session_id),
-        *(Label("file", path, path) for path in sorted(files_of(record))),
+        Label(field.name, field.key(value), value)
+        for field in FIELDS.values()
+        for value in field.values(record)
     ]
-    if isinstance(record, Observation):
-        labels.append(Label("type", record.type.casefold(), record.type))
-        labels += [Label("concept", name.casefold(), name) for name in record.concepts]
-    return list({(label.field, label.value): label for label in labels}.values())
-
-
-def files_of(record: Record) -> set[str]:
-    """The normalised paths of every file that a record names."""
-    named: tuple[str, ...] = ()
-    if isinstance(record, Observation):
-        named = record.files_read + record.files_modified
-    elif isinstance(record, Summary):
-        named = record.files_read + record.files_edited
-    return {normal_path(path) for path in named} - {""}
+    return list({(label.field, label.value): label for label in [work, *labels]}.values())
 
 
 class LabelIds:
@@ -87,7 +75,7 @@ def _new_label(writer: sqlite3.Connection, kind: Kind, label: Label) -> int:
         (kind, label.field, label.value, label.name),
     )
     new_id = int(cursor.lastrowid or 0)
-    if label.field == "file":
+    if _is_path(label.field):
         writer.executemany(
             "INSERT INTO path_endings (ending, label) VALUES (?, ?)",
             ((ending, new_id) for ending in path_endings(label.value)),
@@ -100,36 +88,39 @@ def label_groups(kind: Kind, selection: Filter) -> list[Sql]:
     a comparison, `= (...)` or `IN (...)`. A record must carry a label for every group.
     """
     return [
-        file_labels(kind, values) if field == "file" else _named_labels(kind, field, values)
+        (file_labels if _is_path(field) else _value_labels)(kind, field, values)
         for field, values in selection.groups
     ]
 
 
-def _named_labels(kind: Kind, field: str, values: Sequence[str]) -> Sql:
+def _is_path(field: str) -> bool:
+    return field in FIELDS and FIELDS[field].is_path
+
+
+def _value_labels(kind: Kind, field: str, values: Sequence[str]) -> Sql:
     found = "SELECT id FROM labels WHERE kind = ? AND field = ? AND value"
-    if len(values) == 1:  # a plain comparison keeps the index's order of time
-        return f"= ({found} = ?)", [kind, field, values[0].casefold()]
-    folded = json.dumps([value.casefold() for value in values])
-    return f"IN ({found} IN (SELECT value FROM json_each(?)))", [kind, field, folded]
+    keys = [FIELDS[field].key(value) if field in FIELDS else value for value in values]
+    if len(keys) == 1:  # a plain comparison keeps the index's order of time
+        return f"= ({found} = ?)", [kind, field, keys[0]]
+    return f"IN ({found} IN (SELECT value FROM json_each(?)))", [kind, field, json.dumps(keys)]
 
 
-def file_labels(kind: Kind, patterns: Sequence[str]) -> Sql:
-    """The labels of the files that any of the patterns names: a path, its ending, a folder, a `*`
-    glob."""
+def file_labels(kind: Kind, field: str, patterns: Sequence[str]) -> Sql:
+    """The labels of the paths that any of the patterns names, as `path_matches` has it."""
     paths = list(dict.fromkeys(map(normal_path, patterns)))
     # what a first star stands for may as well go on to the beginning of the path
-    loose = [sqlite_glob(path) for path in paths if path.startswith("*")]
+    loose = [_sqlite_glob(path) for path in paths if path.startswith("*")]
     ranges = [each for path in paths if not path.startswith("*") for each in _ranges(path)]
     # lists come as JSON: an expression has a longest length, and a list has none
     return (
         """IN (SELECT labels.id FROM json_each(?) AS named
-                CROSS JOIN labels ON kind = ? AND field = 'file' AND labels.value GLOB named.value
+                CROSS JOIN labels ON kind = ? AND field = ? AND labels.value GLOB named.value
             UNION SELECT labels.id FROM json_each(?) AS named
                 CROSS JOIN path_endings ON ending GLOB json_extract(named.value, '$[2]')
                 AND ending BETWEEN json_extract(named.value, '$[0]')
                     AND json_extract(named.value, '$[1]')
-                JOIN labels ON labels.id = label AND kind = ?)""",
-        [json.dumps(loose), kind, json.dumps(ranges), kind],
+                JOIN labels ON labels.id = label AND kind = ? AND field = ?)""",
+        [json.dumps(loose), kind, field, json.dumps(ranges), kind, field],
     )
 
 
@@ -138,5 +129,10 @@ def _ranges(path: str) -> list[tuple[str, str, str]]:
     they fulfil."""
     if is_glob(path):
         beginning = path.partition("*")[0]
-        return [(beginning, f"{beginning}{_LAST}", sqlite_glob(path))]
+        return [(beginning, f"{beginning}{_LAST}", _sqlite_glob(path))]
     return [(path, path, "*"), (f"{path}/", f"{path}/{_LAST}", "*")]
+
+
+def _sqlite_glob(pattern: str) -> str:
+    """A `*` pattern as SQLite's GLOB reads it, where `?` and `[` would mean more."""
+    return "".join(f"[{letter}]" if letter in "?[" else letter for letter in pattern)

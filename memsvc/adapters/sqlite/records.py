@@ -8,14 +8,13 @@ from functools import cache
 from hashlib import blake2b
 from typing import Any, TypeVar
 
-from memsvc.adapters.sqlite.fulltext.index_words import parts, tag
+from memsvc.adapters.sqlite.fulltext.index_words import record_subwords, record_tags
 from memsvc.adapters.sqlite.labels import LabelIds, labels_of
 from memsvc.core.dates import now_ms
 from memsvc.core.ports.store import Outcome, Receipt
 from memsvc.core.records import (
     SHAPES,
     Kind,
-    Observation,
     Record,
     Ref,
     WorkSession,
@@ -58,7 +57,7 @@ def read_refs(
     }
 
 
-def read_moments(reader: sqlite3.Connection, kind: Kind, ids: Sequence[int]) -> dict[int, int]:
+def read_times(reader: sqlite3.Connection, kind: Kind, ids: Sequence[int]) -> dict[int, int]:
     """When the records with these ids were made; ids that are not there are left out."""
     rows = reader.execute(
         f"""SELECT id, created_at_epoch FROM {SHAPES[kind].table}
@@ -203,25 +202,11 @@ def _stored_columns(kind: Kind) -> tuple[str, ...]:
 def _values(kind: Kind, record: Record) -> list[object]:
     given = (getattr(record, name) for name in columns(kind) if name != "id")
     cells = [_list_cell(value) if isinstance(value, tuple) else value for value in given]
-    return [*cells, content_hash(record), parts(search_text(kind, record)), _tags(record)]
+    return [*cells, content_hash(record), record_subwords(record), record_tags(record)]
 
 
 def _list_cell(items: tuple[str, ...]) -> str:
     return json.dumps(items, ensure_ascii=False) if items else "[]"
-
-
-def search_text(kind: Kind, record: Record) -> str:
-    """All the text of a record that identifiers are taken from, titles and files included."""
-    shape = SHAPES[kind]
-    cells = (getattr(record, name) for name in (*shape.texts, *shape.files))
-    return "\n".join("\n".join(cell) if isinstance(cell, tuple) else cell for cell in cells)
-
-
-def _tags(record: Record) -> str:
-    tags = [tag("project", record.project)]
-    if isinstance(record, Observation):
-        tags += [tag("type", record.type), *(tag("concept", name) for name in record.concepts)]
-    return " ".join(tags)
 
 
 def _label(writer: sqlite3.Connection, kind: Kind, record: Record, labels: LabelIds) -> None:

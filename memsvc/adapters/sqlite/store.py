@@ -10,15 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from memsvc.adapters.sqlite import listing, records
-from memsvc.adapters.sqlite import statistics as counts
-from memsvc.adapters.sqlite import work_sessions as work
+from memsvc.adapters.sqlite import listing, records, statistics
 from memsvc.adapters.sqlite.connections import Connections, store_errors
-from memsvc.adapters.sqlite.fulltext import ranking as fulltext
-from memsvc.adapters.sqlite.fulltext import spelling
-from memsvc.adapters.sqlite.fulltext.index_words import tag
-from memsvc.adapters.sqlite.labels import LabelIds, file_labels
+from memsvc.adapters.sqlite.fulltext import ranking, spelling
+from memsvc.adapters.sqlite.fulltext.search import Frequencies, Scope, TextSearch, scope_of
+from memsvc.adapters.sqlite.labels import LabelIds
 from memsvc.adapters.sqlite.schema import migrations
+from memsvc.adapters.sqlite.work_sessions import count_work_sessions, recent_work
 from memsvc.core.economics import Economics
 from memsvc.core.errors import StoreUnavailable
 from memsvc.core.filters import Filter
@@ -28,7 +26,7 @@ from memsvc.core.records import SHAPES, Kind, Record, Ref, WorkSession
 
 Answer = TypeVar("Answer")
 
-REMEMBERED = 512  # counted answers kept for one generation of the store
+MAX_REMEMBERED = 512  # counted answers kept for one generation of the store
 
 
 def open_store(path: Path) -> "SqliteStore":
@@ -68,7 +66,7 @@ class SqliteStore:
         self._connections = connections
         self._remembered: dict[tuple[object, ...], object] = {}
         self._remember_lock = threading.Lock()
-        self._frequencies = fulltext.Frequencies()
+        self._frequencies = Frequencies()
 
     @property
     def connections(self) -> Connections:
@@ -151,7 +149,7 @@ class SqliteStore:
         return listing.neighbours(self._read(), kinds, selection, point, before=before, limit=limit)
 
     def rank(self, kind: Kind, query: Query, selection: Filter, depth: int) -> list[Hit]:
-        return _hits(kind, fulltext.rank(self._search(kind, query, selection), depth))
+        return ranking.rank(self._search(kind, query, selection), depth)
 
     def rank_among(self, kind: Kind, query: Query, ids: Sequence[int]) -> list[Hit]:
         condition = "{id} IN (SELECT value FROM json_each(?))"
@@ -159,14 +157,14 @@ class SqliteStore:
         if ids and not query.only_excludes:  # the index can start and stop at an id
             condition += f" AND {SHAPES[kind].table}_fts.rowid BETWEEN ? AND ?"
             parameters += [min(ids), max(ids)]
-        scope = fulltext.Scope(condition=condition, parameters=tuple(parameters))
+        scope = Scope(condition=condition, parameters=tuple(parameters))
         search = replace(self._search(kind, query, Filter()), scope=scope)
-        return _hits(kind, fulltext.rank(search, len(ids)))
+        return ranking.rank(search, len(ids))
 
     def count_matches(self, kind: Kind, query: Query, selection: Filter) -> int:
         return self._remember(
             ("matches", kind, query, selection),
-            lambda reader: fulltext.count(self._search(kind, query, selection)),
+            lambda reader: ranking.count(self._search(kind, query, selection)),
         )
 
     def rest(
@@ -179,9 +177,8 @@ class SqliteStore:
         limit: int,
         offset: int,
     ) -> list[Hit]:
-        ranked = [fulltext.Candidate(id, 1.0, 0) for id in without]
         search = self._search(kind, query, selection)
-        return _hits(kind, fulltext.rest(search, without=ranked, limit=limit, offset=offset))
+        return ranking.rest(search, without=without, limit=limit, offset=offset)
 
     def matches_by_time(
         self,
@@ -193,50 +190,50 @@ class SqliteStore:
         limit: int,
     ) -> list[Hit]:
         search = self._search(kind, query, selection)
-        return _hits(kind, fulltext.by_time(search, newest_first=newest_first, limit=limit))
+        return ranking.by_time(search, newest_first=newest_first, limit=limit)
 
     def matched_terms(self, ref: Ref, query: Query) -> dict[str, list[str]]:
-        return fulltext.matched_terms(self._search(ref.kind, query, Filter()), ref.id)
+        return ranking.matched_terms(self._search(ref.kind, query, Filter()), ref.id)
 
     def suggest(self, kind: Kind, query: Query) -> list[str]:
         return spelling.suggest(self._search(kind, query, Filter()))
 
-    def _search(self, kind: Kind, query: Query, selection: Filter) -> fulltext.Search:
+    def _search(self, kind: Kind, query: Query, selection: Filter) -> TextSearch:
         reader = self._read()
-        scope = _scope(reader, kind, selection, walks_index=not query.only_excludes)
-        return fulltext.Search(reader, kind, query, self._frequencies, self.generation(), scope)
+        scope = scope_of(reader, kind, selection, walks_index=not query.only_excludes)
+        return TextSearch(reader, kind, query, self._frequencies, self.generation(), scope)
 
     def count_values(self, kind: Kind, field: str) -> dict[str, int]:
         return self._remember(
-            ("values", kind, field), lambda reader: counts.count_values(reader, kind, field)
+            ("values", kind, field), lambda reader: statistics.count_values(reader, kind, field)
         )
 
     def projects(self) -> list[Project]:
-        return self._remember(("projects",), counts.list_projects)
+        return self._remember(("projects",), statistics.list_projects)
 
     def days(self, since: int) -> dict[str, int]:
-        return self._remember(("days", since), lambda reader: counts.count_days(reader, since))
+        return self._remember(("days", since), lambda reader: statistics.count_days(reader, since))
 
     def economics(self) -> Economics:
-        return self._remember(("economics",), counts.economics)
+        return self._remember(("economics",), statistics.economics)
 
-    def count_work_sessions(self, projects: tuple[str, ...]) -> int:
-        return work.count_work_sessions(self._read(), projects)
+    def count_work_sessions(self, selection: Filter) -> int:
+        return count_work_sessions(self._read(), selection)
 
-    def recent_work(self, projects: tuple[str, ...], *, limit: int, most: int) -> list[WorkEntry]:
-        return work.recent_work(self._read(), projects, limit=limit, most=most)
+    def recent_work(self, selection: Filter, *, limit: int, most: int) -> list[WorkEntry]:
+        return recent_work(self._read(), selection, limit=limit, most=most)
 
     def check(self) -> None:
         with store_errors(self._connections.path):
             self.generation()
 
     def coverage(self, query: Query, ref: Ref) -> float:
-        return fulltext.coverage(self._search(ref.kind, query, Filter()), ref.id)
+        return ranking.coverage(self._search(ref.kind, query, Filter()), ref.id)
 
     def matches_among(
         self, kind: Kind, query: Query, selection: Filter, ids: Sequence[int]
     ) -> set[int]:
-        return fulltext.among(self._search(kind, query, selection), ids)
+        return ranking.among(self._search(kind, query, selection), ids)
 
     def selected_ids(self, kind: Kind, selection: Filter) -> list[int]:
         return listing.selected_ids(self._read(), kind, selection)
@@ -244,8 +241,8 @@ class SqliteStore:
     def selected_among(self, kind: Kind, selection: Filter, ids: Sequence[int]) -> set[int]:
         return listing.selected_among(self._read(), kind, selection, ids)
 
-    def moments(self, refs: Iterable[Ref]) -> dict[Ref, int]:
-        return records.read_refs(refs, partial(records.read_moments, self._read()))
+    def times(self, refs: Iterable[Ref]) -> dict[Ref, int]:
+        return records.read_refs(refs, partial(records.read_times, self._read()))
 
     def _read(self) -> sqlite3.Connection:
         return self._connections.reader()
@@ -260,7 +257,7 @@ class SqliteStore:
                 return self._remembered[full_key]  # type: ignore[return-value]
         answer = compute(self._read())
         with self._remember_lock:
-            if len(self._remembered) >= REMEMBERED:
+            if len(self._remembered) >= MAX_REMEMBERED:
                 self._remembered.clear()
             self._remembered[full_key] = answer
         return answer
@@ -271,44 +268,3 @@ def _write_one(
 ) -> tuple[Record, Receipt]:
     record = records.dated(writer, record)
     return record, records.write_record(writer, record, merge_within, labels)
-
-
-def _hits(kind: Kind, candidates: Iterable[fulltext.Candidate]) -> list[Hit]:
-    return [Hit(Ref(kind, c.id), c.created_at_epoch, c.relevance) for c in candidates]
-
-
-def _scope(
-    reader: sqlite3.Connection, kind: Kind, selection: Filter, *, walks_index: bool
-) -> fulltext.Scope:
-    """Where a full-text search looks: values as tags inside the index, files and times in SQL."""
-    tags = [
-        tuple(tag(field, value) for value in values)
-        for field, values in selection.groups
-        if field != "file"
-    ]
-    conditions: list[str] = []
-    parameters: list[object] = []
-    for field, values in selection.groups:
-        if field == "file":
-            label, label_values = file_labels(kind, values)
-            conditions.append(f"{{id}} IN (SELECT record FROM labelled WHERE label {label})")
-            parameters += label_values
-    if selection.since is not None:
-        conditions.append("record.created_at_epoch >= ?")
-        parameters.append(selection.since)
-    if selection.since is not None and walks_index:
-        # ids mostly follow time, and the index can start at an id but not at a moment
-        conditions.append(f"{SHAPES[kind].table}_fts.rowid >= ?")
-        parameters.append(_first_id(reader, kind, selection.since))
-    if selection.until is not None:
-        conditions.append("record.created_at_epoch <= ?")
-        parameters.append(selection.until)
-    return fulltext.Scope(tuple(tags), " AND ".join(conditions), tuple(parameters))
-
-
-def _first_id(reader: sqlite3.Connection, kind: Kind, since: int) -> int:
-    """The lowest id of the records made since a moment; past every id when there are none."""
-    # a plain min(id) would walk the table by id; +id leaves only the index by time
-    sql = f"SELECT min(+id) FROM {SHAPES[kind].table} WHERE created_at_epoch >= ?"
-    (first,) = reader.execute(sql, (since,)).fetchone()
-    return int(first) if first is not None else 2**62

@@ -10,8 +10,9 @@ import numpy
 
 from memsvc.adapters.sqlite.connections import Connections
 from memsvc.adapters.sqlite.records import read_records, read_refs
+from memsvc.core.filters import value_groups
 from memsvc.core.ports.vectors import Change, Embedded, Pending, Vector, dimension_of
-from memsvc.core.records import SHAPES, Kind, Observation, Record, Ref
+from memsvc.core.records import SHAPES, Kind, Record, Ref
 
 STORED = numpy.float16
 """Half precision: half the disk, and cosines differ by less than .001."""
@@ -132,19 +133,10 @@ def _embedded(
         return []
     records = read_records(reader, kind, ids)
     return [
-        Embedded(Ref(kind, id), records[id].created_at_epoch, _groups_of(records[id]), vectors)
+        Embedded(Ref(kind, id), records[id].created_at_epoch, value_groups(records[id]), vectors)
         for id, vectors in _read_vectors(reader, kind, ids, fingerprint).items()
         if id in records
     ]
-
-
-def _groups_of(record: Record) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Give what a record is selected by in an index, in folded case."""
-    groups: list[tuple[str, tuple[str, ...]]] = [("project", (record.project.casefold(),))]
-    if isinstance(record, Observation):
-        groups.append(("type", (record.type.casefold(),)))
-        groups.append(("concept", tuple(sorted({name.casefold() for name in record.concepts}))))
-    return tuple(groups)
 
 
 def _unpacked(blob: bytes, dimension: int) -> Vector:

@@ -1,45 +1,82 @@
-"""Work sessions: the stretches of work that group the three kinds."""
+"""Work sessions, which group the records of the three kinds."""
 
 import json
 import sqlite3
+from dataclasses import replace
 
-from memsvc.core.ports.store import Hit, WorkEntry
-from memsvc.core.records import Kind, Ref, WorkSession
+from memsvc.adapters.sqlite.labels import Sql, label_groups
+from memsvc.adapters.sqlite.listing import count_selected, select_page
+from memsvc.core.filters import Filter
+from memsvc.core.ports.store import WorkEntry
+from memsvc.core.records import Kind, WorkSession
 
 
-def count_work_sessions(reader: sqlite3.Connection, projects: tuple[str, ...]) -> int:
-    """How many work sessions these projects have; no project means all."""
-    condition, values = _of_projects(projects)
-    sql = f"SELECT count(*) FROM work_sessions WHERE {condition}"
+def count_work_sessions(reader: sqlite3.Connection, selection: Filter) -> int:
+    """How many work sessions hold a record that the filter selects; without a filter, all."""
+    condition, values = _selected(selection)
+    sql = f"SELECT count(*) FROM work_sessions AS w WHERE {condition}"
     return int(reader.execute(sql, values).fetchone()[0])
 
 
 def recent_work(
-    reader: sqlite3.Connection, projects: tuple[str, ...], *, limit: int, most: int
+    reader: sqlite3.Connection, selection: Filter, *, limit: int, most: int
 ) -> list[WorkEntry]:
-    """The work sessions last worked on, newest first, with up to `most` records of each kind."""
-    condition, values = _of_projects(projects)
+    """The selected work sessions, last worked on first, each with up to `most` selected records of
+    each kind.
+    """
+    condition, values = _selected(selection)
     rows = reader.execute(
         f"""SELECT project_key, session_id, project, started_at_epoch, completed_at_epoch, status,
                 last_at_epoch
-            FROM work_sessions WHERE {condition}
+            FROM work_sessions AS w WHERE {condition}
             ORDER BY last_at_epoch DESC, session_id DESC LIMIT ?""",
         (*values, limit),
     )
-    return [_entry(reader, row, most) for row in rows.fetchall()]
+    return [_entry(reader, row, selection, most) for row in rows.fetchall()]
 
 
-def _of_projects(projects: tuple[str, ...]) -> tuple[str, list[str]]:
-    if not projects:
-        return "TRUE", []
+def _selected(selection: Filter) -> Sql:
+    """The condition on work sessions `w` that a filter makes: a session knows its own project."""
+    projects = [values for field, values in selection.groups if field == "project"]
+    terms = [_of_projects(values) for values in projects]
+    if len(projects) < len(selection.groups) or selection.since or selection.until:
+        held = [_holds(kind, selection) for kind in Kind]
+        terms.append(
+            (f"({' OR '.join(sql for sql, _ in held)})", [v for _, vs in held for v in vs])
+        )
+    condition = " AND ".join(sql for sql, _ in terms)
+    return condition or "TRUE", [value for _, of_term in terms for value in of_term]
+
+
+def _of_projects(projects: tuple[str, ...]) -> Sql:
     keys = [project.casefold() for project in projects]
     if len(keys) == 1:  # a plain comparison keeps the index's order of time
-        return "project_key = ?", keys
+        return "project_key = ?", list(keys)
     return "project_key IN (SELECT value FROM json_each(?))", [json.dumps(keys)]
 
 
+def _holds(kind: Kind, selection: Filter) -> Sql:
+    """Whether a work session holds a record of a kind that carries a label of every group."""
+    sql = """EXISTS (SELECT 1 FROM labels CROSS JOIN labelled AS l ON l.label = labels.id
+        WHERE labels.kind = ? AND field = 'work'
+        AND value = w.project_key || char(10) || w.session_id"""
+    values: list[object] = [kind]
+    for label, label_values in label_groups(kind, selection):
+        sql += f""" AND EXISTS (SELECT 1 FROM labelled AS o WHERE o.label {label}
+            AND o.created_at_epoch = l.created_at_epoch AND o.record = l.record)"""
+        values += label_values
+    for sign, moment in ((">=", selection.since), ("<=", selection.until)):
+        if moment is not None:
+            sql += f" AND l.created_at_epoch {sign} ?"
+            values.append(moment)
+    return f"{sql})", values
+
+
 def _entry(
-    reader: sqlite3.Connection, row: tuple[str, str, str, int, int | None, str, int], most: int
+    reader: sqlite3.Connection,
+    row: tuple[str, str, str, int, int | None, str, int],
+    selection: Filter,
+    most: int,
 ) -> WorkEntry:
     key, session_id, project, started, completed, status, last = row
     session = WorkSession(
@@ -49,30 +86,12 @@ def _entry(
         completed_at_epoch=completed,
         status=status,
     )
-    labels = {kind: _work_label(reader, kind, f"{key}\n{session_id}") for kind in Kind}
-    return WorkEntry(
-        session,
-        last,
-        {kind: _hits(reader, kind, label, most) for kind, label in labels.items()},
-        {kind: _size(reader, label) for kind, label in labels.items()},
-    )
-
-
-def _work_label(reader: sqlite3.Connection, kind: Kind, value: str) -> int:
-    sql = "SELECT id FROM labels WHERE kind = ? AND field = 'work' AND value = ?"
-    row = reader.execute(sql, (kind, value)).fetchone()
-    return int(row[0]) if row else 0
-
-
-def _hits(reader: sqlite3.Connection, kind: Kind, label: int, most: int) -> list[Hit]:
-    rows = reader.execute(
-        """SELECT record, created_at_epoch FROM labelled WHERE label = ?
-           ORDER BY created_at_epoch DESC, record DESC LIMIT ?""",
-        (label, most),
-    )
-    return [Hit(Ref(kind, id), epoch) for id, epoch in rows]
-
-
-def _size(reader: sqlite3.Connection, label: int) -> int:
-    sql = "SELECT count(*) FROM labelled WHERE label = ?"
-    return int(reader.execute(sql, (label,)).fetchone()[0])
+    # the label of a work session says its project already
+    others = tuple(group for group in selection.groups if group[0] != "project")
+    inside = replace(selection, groups=(("work", (f"{key}\n{session_id}",)), *others))
+    hits = {
+        kind: select_page(reader, [kind], inside, newest_first=True, limit=most, offset=0)
+        for kind in Kind
+    }
+    counts = {kind: count_selected(reader, kind, inside) for kind in Kind}
+    return WorkEntry(session, last, hits, counts)

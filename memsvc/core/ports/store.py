@@ -35,9 +35,10 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One found record: where it stands, when it was made, and why it is here (0-1).
+    """One found record: when it was made, and why it is here.
 
-    `meaning` is the share of its relevance that comes from what it means, not from its words.
+    Its score (0-1) is `relevance` plus `recency`; `semantic_share` is the share of its relevance
+    that comes from semantic search. `older` marks one from before the default time window.
     """
 
     ref: Ref
@@ -45,11 +46,7 @@ class Hit:
     relevance: float = 0.0
     recency: float = 0.0
     older: bool = False
-    meaning: float = 0.0
-
-    @property
-    def score(self) -> float:
-        return self.relevance + self.recency
+    semantic_share: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,11 +188,16 @@ class Store(Protocol):
     def economics(self) -> Economics:
         """What reading all records costs, what learning them did, and what that saves."""
 
-    def count_work_sessions(self, projects: tuple[str, ...]) -> int:
-        """How many work sessions these projects have; none given means all."""
+    def count_work_sessions(self, selection: Filter) -> int:
+        """How many work sessions hold a record that a filter selects.
 
-    def recent_work(self, projects: tuple[str, ...], *, limit: int, most: int) -> list[WorkEntry]:
-        """The work sessions last worked on, with up to `most` records of each kind."""
+        A filter by nothing but project also counts those without any record.
+        """
+
+    def recent_work(self, selection: Filter, *, limit: int, most: int) -> list[WorkEntry]:
+        """The same work sessions, last worked on first, each with up to `most` of its selected
+        records of each kind, newest first, and how many there are.
+        """
 
     def check(self) -> None:
         """Raise StoreUnavailable unless the store can be read."""
@@ -214,5 +216,5 @@ class Store(Protocol):
     def selected_among(self, kind: Kind, selection: Filter, ids: Sequence[int]) -> set[int]:
         """Those of a few records that a filter selects."""
 
-    def moments(self, refs: Iterable[Ref]) -> dict[Ref, int]:
+    def times(self, refs: Iterable[Ref]) -> dict[Ref, int]:
         """When these records were made (ms), those that exist."""

@@ -5,13 +5,13 @@ from typing import Any
 
 import click
 import requests
-from marshmallow import fields
 
 from memsvc.api.operations import OPERATIONS, Operation
-from memsvc.api.parameter_facts import default_text, describe_parameter
+from memsvc.api.parameter_facts import Parameter, facts_of, parameters_of
 from memsvc.configuration.settings import load_settings
 from memsvc.core.errors import BadRequest, MemsvcError, NotFound, StoreUnavailable
 from memsvc.entrypoints.client import answer_text, ask_worker, problem_text
+from memsvc.schemas import parameters
 
 FAILED, BAD_USE, NO_WORKER, NOT_FOUND = 1, 2, 3, 4
 """Exit codes besides 0: it failed, the call was wrong, no worker answers, no such record."""
@@ -46,6 +46,14 @@ class Commands(click.Group):
             return super().parse_args(ctx, args)
         ctx._protected_args, ctx.args = [""], args
         return args
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the options of the group's own operation beside those of the group."""
+        records = [each.get_help_record(ctx) for each in (self.own.params if self.own else ())]
+        if options := [record for record in records if record]:
+            with formatter.section(f"Options of {self.name} itself"):
+                formatter.write_dl(options)
+        super().format_options(ctx, formatter)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name == "":
@@ -86,21 +94,22 @@ def _operation_command(operation: Operation, name: str) -> click.Command:
 
     def call(as_json: bool, **values: Any) -> None:
         path, pairs = operation.path, _pairs(names, values)
-        if "<id>" in path:
-            path = path.replace("<id>", dict(pairs)["id"])
-            pairs = [pair for pair in pairs if pair[0] != "id"]
+        for pair in [pair for pair in pairs if f"<{pair[0]}>" in path]:
+            path = path.replace(f"<{pair[0]}>", pair[1])
+            pairs.remove(pair)
         accept = "application/json" if as_json else "text/markdown"
         print_answer(ask(operation.method, path, pairs, accept))
 
-    members = {n: f for n, f in operation.schema.fields.items() if n != "render"}
-    names = {_identifier(name): name for name in members}
+    found = parameters_of(operation.schema.fields)
+    taken = [each for each in found if each.name not in parameters.rendering()]
+    names = {_identifier(each.name): each.name for each in taken}
     json_option = click.Option(["--json", "as_json"], is_flag=True, help="Print JSON.")
-    parameters = [_click_parameter(operation, n, f) for n, f in members.items()]
+    options = [_click_parameter(operation, each) for each in taken]
     summary = f"{operation.summary} Use it {operation.when}."
     return click.Command(
         name,
         callback=call,
-        params=[*parameters, json_option],
+        params=[*options, json_option],
         help=summary,
         short_help=operation.summary,
     )
@@ -118,27 +127,26 @@ def _pairs(names: dict[str, str], values: dict[str, Any]) -> list[tuple[str, str
     return pairs
 
 
-def _click_parameter(operation: Operation, name: str, field: fields.Field[Any]) -> click.Parameter:
-    described = describe_parameter(name, field)
-    identifier = _identifier(name)
-    if name == operation.argument:
-        required = described["required"] or "<id>" in operation.path
-        many = -1 if described["type"] in ("list", "text") else 1
-        if name == "query":
-            return WordsArgument([identifier], metavar=name.upper(), required=required, nargs=-1)
-        return click.Argument([identifier], metavar=name, required=required, nargs=many)
-    values = "|".join(described.get("allowed", []))
-    facts = [described["meaning"], described.get("range", ""), values]
-    if "default" in described:
-        facts.append(f"default {default_text(described['default'])}")
-    flags = list(dict.fromkeys([f"--{name}", f"--{name.replace('_', '-')}"]))
-    multiple = described["type"] == "list"
+def _click_parameter(operation: Operation, parameter: Parameter) -> click.Parameter:
+    if parameter.name == operation.argument:
+        return _argument(operation, parameter)
+    facts = parameter.as_json() | {"type": "", "required": False}
+    flags = [f"--{parameter.name}", f"--{parameter.name.replace('_', '-')}"]
     return click.Option(
-        [*flags, identifier],
-        multiple=multiple,
-        help="; ".join(filter(None, facts)),
-        metavar=described["type"].upper(),
+        [*dict.fromkeys(flags), _identifier(parameter.name)],
+        multiple=parameter.type == "list",
+        help="; ".join([parameter.description, *facts_of(facts)]),
+        metavar=parameter.type.upper(),
     )
+
+
+def _argument(operation: Operation, parameter: Parameter) -> click.Argument:
+    name, in_path = parameter.name, f"<{parameter.name}>" in operation.path
+    required = parameter.required or in_path
+    if parameter.type == "text":
+        return WordsArgument([_identifier(name)], metavar=name.upper(), required=required, nargs=-1)
+    many = -1 if parameter.type == "list" else 1
+    return click.Argument([_identifier(name)], metavar=name, required=required, nargs=many)
 
 
 GROUPS = {
@@ -166,12 +174,6 @@ def _group(root: Commands, path: tuple[str, ...]) -> Commands:
     return group  # type: ignore[no-any-return]
 
 
-def _own_help(operation: Operation) -> str:
-    """The command that shows the options of a group's own operation."""
-    first = operation.argument or f"--{next(iter(operation.members))} NAME"
-    return f"memsvc {operation.command} {first} --help"
-
-
 def add_operations(root: Commands) -> None:
     """Give the command tree a command for every operation that has one."""
     commands = {tuple(o.command.split()): o for o in OPERATIONS if o.command}
@@ -182,7 +184,7 @@ def add_operations(root: Commands) -> None:
             group = _group(root, words)
             command.name = ""  # its usage is the group's own
             group.own = command
-            group.help = f"{operation.summary} More: {_own_help(operation)}"
+            group.help = f"{operation.summary} Use it {operation.when}."
             group.short_help = operation.summary
         else:
             _group(root, words[:-1]).add_command(command)

@@ -1,5 +1,6 @@
-"""The Flask edge: requests in, use cases, answers and problems out."""
+"""The Flask edge: requests in, use cases, answers out."""
 
+import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -10,48 +11,58 @@ from werkzeug.exceptions import HTTPException
 
 from memsvc.answers.budget import fit
 from memsvc.answers.page import Page, to_json, write_json
-from memsvc.answers.text import document_text, record_text
-from memsvc.api import help as catalog
+from memsvc.api.help import error_codes, find_operation
 from memsvc.api.openapi import build_openapi
-from memsvc.api.operations import OPERATIONS, Operation
+from memsvc.api.operations import OPERATIONS, Answer, Operation
+from memsvc.api.parameter_facts import facts_of
+from memsvc.api.requests import Call
 from memsvc.application.services import Services
 from memsvc.core.errors import BadRequest, Forbidden, MemsvcError, NotJson
-from memsvc.entrypoints.http.problems import bug, http_problem, own_problem
-from memsvc.entrypoints.http.responses import base_url, respond
+from memsvc.entrypoints.http.problems import problem_of
 from memsvc.schemas.parameters import load_parameters
 
-LARGEST_BODY = 5 * 1024 * 1024
-
-
+MAX_BODY = 5 * 1024 * 1024
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]", "::1"})
+
+TEXT_TYPES = ("text/markdown", "text/plain")
+OFFERED = ("application/json", *TEXT_TYPES, "text/html")
+TEXT_FIRST = (*TEXT_TYPES, "application/json")
 
 
 def create_app(services: Services, host: str = "127.0.0.1") -> Flask:
     """The web application over these services; `host` is the address it will listen on."""
     app = Flask(__package__, static_folder=None)
-    app.config["MAX_CONTENT_LENGTH"] = LARGEST_BODY
+    app.config["MAX_CONTENT_LENGTH"] = MAX_BODY
     # the same characters mean the same route, whatever a client appends
     app.url_map.strict_slashes = False
     app.url_map.merge_slashes = False
+    app.add_template_global(error_codes)
+    app.add_template_filter(facts_of)
     app.before_request(lambda: _refuse_foreign(host))
     for operation in OPERATIONS:
         for path in (operation.path, *operation.aliases):
-            app.add_url_rule(
-                path,
-                f"{operation.name} {operation.method} {path}",
-                _view(services, operation),
-                methods=[operation.method],
-            )
+            _add_route(app, services, operation, path)
+    if home := find_operation(OPERATIONS, "help"):
+        _add_route(app, services, home, "/")
     app.add_url_rule("/openapi.json", "openapi", _openapi)
-    app.add_url_rule("/", "root", _view(services, _operation("help")))
-    app.register_error_handler(MemsvcError, own_problem)
-    app.register_error_handler(HTTPException, http_problem)
-    app.register_error_handler(Exception, bug)
+    for error in (MemsvcError, HTTPException, Exception):
+        app.register_error_handler(error, _problem)
     return app
 
 
-def _operation(name: str) -> Operation:
-    return next(operation for operation in OPERATIONS if operation.name == name)
+def _add_route(app: Flask, services: Services, operation: Operation, path: str) -> None:
+    view = _view(services, operation)
+    endpoint = f"{operation.name} {operation.method} {path}"
+    app.add_url_rule(path, endpoint, view, methods=[operation.method])
+
+
+def _view(services: Services, operation: Operation) -> Callable[..., Response]:
+    def view(**path_parameters: str) -> Response:
+        call = _call(services, operation, path_parameters)
+        answer = operation.run(services, operation.read(call))
+        return _answer(operation, answer, call)
+
+    return view
 
 
 def _refuse_foreign(host: str) -> None:
@@ -71,41 +82,24 @@ def _host_name(url: str) -> str:
         return ""
 
 
-def _view(services: Services, operation: Operation) -> Callable[..., Response]:
-    def view(**path_parameters: str) -> Response:
-        given = _given(operation, path_parameters)
-        if operation.name == "help":
-            return _help(services, operation, given)
-        answer = operation.run(services, given)
-        if isinstance(answer, Page):
-            return _page(operation, answer, given)
-        if operation.name == "readiness" and not answer["ready"]:
-            return respond(to_json(answer), "application/json", 503)
-        if _wants_text(operation, given):
-            is_record = operation.path.endswith("<id>") and operation.method == "GET"
-            text = record_text(answer) if is_record else f"{document_text(answer)}\n"
-            return respond(text, "text/markdown")
-        return respond(to_json(answer), "application/json", 201 if answer.get("stored") else 200)
-
-    return view
+# -- what comes in --------------------------------------------------------------------------------
 
 
-def _given(operation: Operation, path_parameters: dict[str, str]) -> dict[str, Any]:
+def _call(services: Services, operation: Operation, path_parameters: dict[str, str]) -> Call:
+    body = _json_body() if operation.body == "parameters" else None
     pairs: Iterable[tuple[str, Any]] = [
         *path_parameters.items(),
         *request.args.items(multi=True),
+        *(_json_pairs(body) if operation.body == "parameters" else ()),
     ]
-    if operation.body == "parameters":
-        pairs = [*pairs, *_json_pairs()]
-    given = load_parameters(operation.schema, pairs)
+    values = load_parameters(operation.schema, pairs)
     if operation.body == "records":
-        given["body"] = _json_body()
-    return given
+        body = _json_body()
+    return Call(values=values, now=services.clock(), base=_base(), body=body)
 
 
-def _json_pairs() -> Iterator[tuple[str, Any]]:
+def _json_pairs(body: Any) -> Iterator[tuple[str, Any]]:
     """The parameters in a JSON object: a list repeats one, null leaves it out."""
-    body = _json_body()
     if not isinstance(body, dict):
         raise BadRequest("The body must be a JSON object.", {"body": ["expected a JSON object"]})
     for name, value in body.items():
@@ -123,36 +117,59 @@ def _json_body() -> Any:
         raise BadRequest(f"The body is not JSON: {error}", {"body": [str(error)]}) from None
 
 
-def _wants_text(operation: Operation, given: dict[str, Any]) -> bool:
-    if given.get("render"):
-        return bool(given["render"] == "text")
-    return _accepted(operation) in ("text/markdown", "text/plain")
+# -- what goes out --------------------------------------------------------------------------------
 
 
-def _accepted(operation: Operation) -> str:
-    offered = ["application/json", "text/markdown", "text/plain", "text/html"]
-    if operation.text_first:
-        offered = ["text/markdown", "text/plain", "application/json"]
-    return request.accept_mimetypes.best_match(offered) or offered[0]
+def _answer(operation: Operation, answer: Answer, call: Call) -> Response:
+    """An answer in the form asked for: JSON, text, or a page for a browser."""
+    form = _form(operation, call)
+    if form == "text/html":
+        return _respond(render_template(operation.html, **answer), form)  # type: ignore[arg-type]
+    write = operation.write if form == "text/markdown" else to_json
+    if isinstance(answer, Page):
+        return _respond(_fitted(operation, answer, call, form), form)
+    return _respond(write(answer), form, operation.status(answer))
 
 
-def _page(operation: Operation, page: Page, given: dict[str, Any]) -> Response:
-    bounds = [bound for bound in (given.get("max_tokens"), operation.ceiling) if bound]
-    budget = min(bounds, default=None)
-    if _wants_text(operation, given):
-        return respond(fit(page, budget, operation.write), "text/markdown")
-    return respond(fit(page, budget, write_json), "application/json")
+def _fitted(operation: Operation, page: Page, call: Call, form: str) -> str:
+    write = operation.write if form == "text/markdown" else write_json
+    bounds = [bound for bound in (call.values.get("max_tokens"), operation.ceiling) if bound]
+    return fit(page, min(bounds), write) if bounds else write(page)
 
 
-def _help(services: Services, operation: Operation, given: dict[str, Any]) -> Response:
-    catalogue = catalog.build_help(services, given, base_url())
-    if _wants_text(operation, given):
-        return respond(catalog.help_text(catalogue), "text/markdown")
-    if _accepted(operation) == "text/html" and not given.get("render"):
-        codes = catalog.error_codes()
-        return respond(render_template("help.html", **catalogue, codes=codes), "text/html")
-    return respond(to_json(catalogue), "application/json")
+def _form(operation: Operation, call: Call) -> str:
+    if rendered := call.values.get("render"):
+        return "text/markdown" if rendered == "text" else "application/json"
+    offered = TEXT_FIRST if operation.text_first else OFFERED
+    accepted = request.accept_mimetypes.best_match(offered) or offered[0]
+    if accepted == "text/html":
+        return accepted if operation.html else "application/json"
+    return "text/markdown" if accepted in TEXT_TYPES else accepted
 
 
 def _openapi() -> Response:
-    return respond(to_json(build_openapi(base_url())), "application/json")
+    return _respond(to_json(build_openapi(_base())), "application/json")
+
+
+def _problem(error: Exception) -> Response:
+    status, problem, headers = problem_of(error, _base())
+    response = _respond(to_json(problem), "application/problem+json", status)
+    response.headers.extend(headers)
+    return response
+
+
+def _base() -> str:
+    """The worker's address, as the client wrote it."""
+    return request.host_url.rstrip("/")
+
+
+def _respond(body: str, mimetype: str, status: int = 200) -> Response:
+    data = body.encode("utf-8", "replace")
+    response = Response(data, status, content_type=f"{mimetype}; charset=utf-8")
+    response.headers["Vary"] = "Accept"
+    response.headers["Cache-Control"] = "no-cache"
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    if request.method in ("GET", "HEAD") and status == 200:
+        response.set_etag(hashlib.blake2b(mimetype.encode() + data, digest_size=12).hexdigest())
+        response.make_conditional(request)
+    return response

@@ -1,26 +1,38 @@
-"""TODO problems."""
+"""Every error as a problem (RFC 9457): what was given, what is allowed, where to find help."""
 
 import logging
 import uuid
+from typing import Any
 
-from flask import Response, g, request
+from flask import g, request
 from werkzeug.exceptions import HTTPException
-from werkzeug.exceptions import MethodNotAllowed as MethodNotAllowedByRoute
 
-from memsvc.answers.page import to_json
-from memsvc.api.operations import OPERATIONS, Operation
-from memsvc.core.errors import BadRequest, BodyTooLarge, MemsvcError, MethodNotAllowed, NoSuchRoute
-from memsvc.entrypoints.http.responses import base_url, respond
+from memsvc.api.operations import OPERATIONS
+from memsvc.core.errors import (
+    BadRequest,
+    BodyTooLarge,
+    MemsvcError,
+    MethodNotAllowed,
+    NoSuchRoute,
+)
 
 _log = logging.getLogger("memsvc")
 
 
-def _problem(error: MemsvcError) -> Response:
-    help_url = f"{base_url()}/api/search/help"
-    if operation := _requested():
-        help_url += f"?operation={operation.name}"
-    body = {
-        "type": f"{base_url()}/api/search/help#{error.code}",
+def problem_of(error: Exception, base: str) -> tuple[int, dict[str, Any], dict[str, str]]:
+    """The status, the body and the headers that tell of an error."""
+    own = _own_error(error)
+    headers = {"Allow": ", ".join(_methods(error))} if own.status == 405 else {}
+    return own.status, _body(own, base), headers
+
+
+def _body(error: MemsvcError, base: str) -> dict[str, Any]:
+    help_url = f"{base}/api/search/help"
+    name = (request.endpoint or "").split(" ")[0]
+    if any(operation.name == name for operation in OPERATIONS):
+        help_url += f"?operation={name}"
+    return {
+        "type": f"{base}/api/search/help#{error.code}",
         "title": error.title,
         "status": error.status,
         "detail": error.detail,
@@ -29,37 +41,29 @@ def _problem(error: MemsvcError) -> Response:
         "help": help_url,
         "error": error.detail,
     }
-    return respond(to_json(body), "application/problem+json", error.status)
 
 
-def _requested() -> Operation | None:
-    endpoint = (request.endpoint or "").split(" ")[0]
-    return next((operation for operation in OPERATIONS if operation.name == endpoint), None)
-
-
-def own_problem(error: MemsvcError) -> Response:
-    return bug(error) if error.status == MemsvcError.status else _problem(error)
-
-
-def http_problem(error: HTTPException) -> Response:
-    response = _problem(_own_error(error))
-    if isinstance(error, MethodNotAllowedByRoute):
-        response.allow.update(error.valid_methods or ())
-    return response
-
-
-def _own_error(error: HTTPException) -> MemsvcError:
+def _own_error(error: Exception) -> MemsvcError:
+    if isinstance(error, MemsvcError) and error.status != MemsvcError.status:
+        return error
+    if not isinstance(error, HTTPException):
+        return _bug(error)
     if error.code == 404:
         return NoSuchRoute(f"There is no route {request.path[:200]!r}; see /api/search/help.")
     if error.code == 405:
-        allowed = ", ".join(sorted(getattr(error, "valid_methods", None) or ()))
+        allowed = ", ".join(_methods(error))
         return MethodNotAllowed(f"{request.method} is not allowed here; allowed: {allowed}.")
     if error.code == 413:
         return BodyTooLarge("The body is larger than 5 MiB; send it in several requests.")
     return BadRequest(f"The request cannot be read: {error.description}")
 
 
-def bug(error: Exception) -> Response:
+def _methods(error: Exception) -> list[str]:
+    return sorted(getattr(error, "valid_methods", None) or ())
+
+
+def _bug(error: Exception) -> MemsvcError:
     request_id = g.setdefault("request_id", uuid.uuid4().hex[:12])
-    _log.exception("request %s: %s %s failed", request_id, request.method, request.path)
-    return _problem(MemsvcError(f"Something went wrong; the log says more under {request_id}."))
+    place = (request_id, request.method, request.path)
+    _log.error("request %s: %s %s failed", *place, exc_info=error)
+    return MemsvcError(f"Something went wrong; see request {request_id} in the log.")

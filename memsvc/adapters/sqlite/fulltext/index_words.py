@@ -1,49 +1,77 @@
-"""TODO index_words."""
+"""What the index holds besides the text: subwords for one extra column, and tags to filter by.
+
+SQLite's ``unicode61`` tokenizer keeps runs of letters and digits and drops everything else. That
+loses the subwords of an identifier, every word of Chinese or Japanese, ``C++`` and emoji.
+"""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator
 from functools import lru_cache
 
-from memsvc.core.words import _CJK_RUN, _TOKEN, _composed, _is_compound, cut, joined, symbols
+from memsvc.core.filters import FIELDS
+from memsvc.core.records import SHAPES, Record, kind_of
+from memsvc.core.words import (
+    MAX_REMEMBERED,
+    cjk_runs,
+    composed,
+    cut,
+    is_compound,
+    joined,
+    symbols,
+    tokens,
+)
 
 _IDENTIFIER = re.compile(r"[^\W_]+(?:[-_.][^\W_]+)*")
 
 
-def parts(text: str) -> str:
-    """Give the words in `text` that unicode61 would not make, lower-case, for the search column.
+def record_subwords(record: Record) -> str:
+    """The extra words of a record, from all its texts and files."""
+    shape = SHAPES[kind_of(record)]
+    cells = (getattr(record, name) for name in (*shape.texts, *shape.files))
+    return index_subwords("\n".join(c if isinstance(c, str) else "\n".join(c) for c in cells))
 
-    Parts of one identifier stay next to each other in their order, so that a phrase finds them;
+
+def record_tags(record: Record) -> str:
+    """The tags of a record: one for each value it is selected by, paths apart."""
+    fields = [field for field in FIELDS.values() if not field.is_path]
+    return " ".join(tag(field.name, value) for field in fields for value in field.values(record))
+
+
+def index_subwords(text: str) -> str:
+    """The words in `text` that unicode61 would not make, lower-case.
+
+    Subwords of one identifier stay next to each other in their order, so that a phrase finds them;
     joined neighbours, symbols and single CJK characters need no order and come once, at the end.
     """
-    text = _composed(text)
-    ordered = dict.fromkeys(sequence for run in _identifiers(text) for sequence in _ordered(run))
+    text = composed(text)
+    ordered = dict.fromkeys(sequence for name in _identifiers(text) for sequence in _ordered(name))
     loose = dict.fromkeys(joined(text))
     loose.update(dict.fromkeys(symbols(text)))
-    loose.update(dict.fromkeys(char for run in _CJK_RUN.findall(text) for char in run))
+    loose.update(dict.fromkeys(char for run in cjk_runs(text) for char in run))
     return "\n".join([*ordered, *([" ".join(loose)] if loose else [])])
 
 
 def tag(field: str, value: str) -> str:
-    """Give the one token that stands for ``field=value`` inside the index: ``typezbugfix0``.
+    """The one token that stands for ``field=value`` inside the index: ``typezbugfix0``.
 
     Values are equal without regard to case. Characters outside ``a-y0-9`` are written as their
     hexadecimal code between two z, which keeps different values different; the last 0 keeps the
     stemmer away.
     """
-    return f"{field}z{''.join(map(_escaped, _composed(value).casefold()))}0"
+    return f"{field}z{''.join(map(_escaped, composed(value).casefold()))}0"
 
 
 def _escaped(char: str) -> str:
     return char if "a" <= char <= "y" or "0" <= char <= "9" else f"z{ord(char):x}z"
 
 
-def _identifiers(text: str) -> Iterable[str]:
-    return filter(_is_compound, dict.fromkeys(_IDENTIFIER.findall(text)))
+def _identifiers(text: str) -> Iterator[str]:
+    return filter(is_compound, dict.fromkeys(_IDENTIFIER.findall(text)))
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=MAX_REMEMBERED)
 def _ordered(identifier: str) -> tuple[str, ...]:
-    """Give the parts of an identifier as one sequence, if the tokenizer would miss any."""
-    found = _TOKEN.findall(identifier)
-    inner = [piece for token in found for piece in cut(token)]
+    """The subwords of an identifier as one sequence, if the tokenizer would miss any."""
+    found = tokens(identifier)
+    inner = [word for token in found for word in cut(token)]
     return (" ".join(inner),) if len(inner) > len(found) else ()

@@ -1,12 +1,14 @@
-"""TODO match."""
+"""A query as FTS5 expressions, the strings that stand behind MATCH."""
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
+from memsvc.adapters.sqlite.fulltext.index_words import tag
 from memsvc.core import words
 from memsvc.core.query import Query, Term
 
-MAX_CLAUSES = 128
-"""Words and wholes that the terms of one query may come to, compounds taken apart."""
+MAX_CLAUSES: Final = 128
+"""Expressions that the terms of one query may come to, compounds taken apart."""
 
 
 # What the stemmer takes off the ends of words, so that the index may hold less than the prefix.
@@ -18,28 +20,28 @@ _ENDINGS = """
     """.split()  # noqa: SIM905 - a list of strings would take a screen
 
 
-_SHORTEST_STEM = 5
+_MIN_STEM = 5
 
 
 def clauses(query: Query) -> tuple[str, ...]:
-    """Give the FTS5 expressions of the plain words: any may match, and their scores add up.
+    """The FTS5 expressions of the plain words: any may match, and their scores add up.
 
     A compound (`worker-service.ts`, `getUserById`) counts by its words and by its whole. Stop
     words count only where there is nothing else.
     """
     named = dict.fromkeys(clause for term in query.words for clause in _clauses(term))
-    telling = [clause for clause in named if clause.strip('"') not in words.STOP_WORDS]
-    return tuple(telling or named)[:MAX_CLAUSES]
+    distinctive = [clause for clause in named if clause.strip('"') not in words.STOP_WORDS]
+    return tuple(distinctive or named)[:MAX_CLAUSES]
 
 
 def token_sequence(query: Query) -> list[str]:
-    """Give the tokens of the words and phrases as they follow each other in the query."""
+    """The tokens of the words and phrases as they follow each other in the query."""
     terms = (*query.words, *query.required)
-    return [piece for term in terms for token in words.tokens(term.text) for piece in _units(token)]
+    return [unit for term in terms for token in words.tokens(term.text) for unit in _units(token)]
 
 
 def expression(term: Term, title: str = "title") -> str:
-    """Give the FTS5 expression of what must, or must not, stand as written.
+    """The FTS5 expression of what must, or must not, stand as written.
 
     `title` names the column that a `title:` term means. Chinese, Japanese and Korean words have
     no column of their own: they are looked for in the whole record.
@@ -59,9 +61,9 @@ def match(
     tags: Iterable[Iterable[str]] = (),
     title: str = "title",
 ) -> str:
-    """Give the MATCH string: every required term, one expression of each group, no exclusion.
+    """The MATCH string: every required term, one expression of each group, no exclusion.
 
-    Each group of `tags` is a set of alternatives too (tokens of `words.tag`). Where something is
+    Each group of `tags` is a set of alternatives too (made by `tag`). Where something is
     required, words are welcome but need not match. The string is empty if nothing is asked for.
     """
     required = [expression(term, title) for term in query.required]
@@ -73,13 +75,17 @@ def match(
 
 
 def exclusions(query: Query, title: str = "title") -> str:
-    """Give the FTS5 expression of all that the query excludes; empty if nothing."""
-    tagged = [f"tags : {_phrase([token])}" for token in query.excluded_tags]
+    """The FTS5 expression of all that the query excludes; empty if nothing."""
+    tagged = [
+        f"tags : {_phrase([tag(field, value)])}"
+        for field, values in query.excluded_filters
+        for value in values
+    ]
     return _any([expression(term, title) for term in query.excluded] + tagged)
 
 
 def _clauses(term: Term) -> Iterator[str]:
-    """Give the clauses of one plain word: its symbols, its tokens, its whole."""
+    """The expressions of one plain word: its symbols, its tokens, its whole."""
     symbols = words.symbols(term.text)
     tokens = [_lowered(token) for token in words.tokens(term.text)]
     yield from (_phrase([symbol]) for symbol in symbols)
@@ -94,7 +100,7 @@ def _clauses(term: Term) -> Iterator[str]:
 
 
 def _units(token: str) -> list[str]:
-    """Give what is looked for one by one: words of Latin and such, character pairs of CJK."""
+    """What is searched for one by one: words of alphabetic scripts, character pairs of CJK."""
     runs = words.script_runs(_lowered(token))
     return [unit for run in runs for unit in (words.bigrams(run) if words.has_cjk(run) else [run])]
 
@@ -105,7 +111,7 @@ def _lowered(token: str) -> str:
 
 
 def _wholes(text: str) -> Iterator[list[str]]:
-    """Give the identifiers that are made of parts, as their parts in order."""
+    """The identifiers that hold subwords, as their subwords in order."""
     for token in words.tokens(text):
         if not words.has_cjk(token) and len(inner := words.cut(token)) > 1:
             yield inner
@@ -117,12 +123,12 @@ def _phrase(tokens: Iterable[str]) -> str:
 
 
 def _prefix(tokens: list[str]) -> str:
-    """Give the expression of a phrase whose last word goes on.
+    """The expression of a phrase whose last word is a prefix.
 
     `implementat*` must find "implementation", of which the index holds "implement".
     """
     last = _lowered(tokens[-1])
-    cuts = range(_SHORTEST_STEM, len(last))
+    cuts = range(_MIN_STEM, len(last))
     stems = [last[:at] for at in cuts if any(end.startswith(last[at:]) for end in _ENDINGS)]
     shorter = [_phrase([*tokens[:-1], stem]) for stem in stems]
     whole = _phrase([*tokens[:-1], last]) + "*"

@@ -1,4 +1,4 @@
-"""Words that were perhaps meant: the nearest to those that no record holds."""
+"""Suggestions for misspelt words: the nearest to those that no record holds."""
 
 import contextlib
 import sqlite3
@@ -8,31 +8,32 @@ from typing import Final
 
 from rapidfuzz.distance import OSA
 
-from memsvc.adapters.sqlite.fulltext import match as language
-from memsvc.adapters.sqlite.fulltext.ranking import TOKENIZER, Search, spaced
+from memsvc.adapters.sqlite.fulltext.bonuses import spaced
+from memsvc.adapters.sqlite.fulltext.match import clauses
+from memsvc.adapters.sqlite.fulltext.search import TOKENIZER, TextSearch
 from memsvc.core.query import Query, Term
 
-MOST_CORRECTED: Final = 2
+MAX_CORRECTED: Final = 2
 """Words of a query that suggestions are looked for: each costs a walk through the vocabulary."""
 
-MOST_SUGGESTED: Final = 3
+MAX_SUGGESTED: Final = 3
 """Suggestions for one word."""
 
-SHORTEST_CORRECTED: Final = 2
+MIN_CORRECTED: Final = 2
 """Letters of a word that suggestions are looked for: every short word is near a single one."""
 
-LONGEST_CORRECTED: Final = 30
+MAX_STEM: Final = 30
 """Letters of a stem that a misspelt word may begin with."""
 
 
-def suggest(search: Search) -> list[str]:
+def suggest(search: TextSearch) -> list[str]:
     """Give words that do occur for those words of the query that do not, nearest first.
 
     A word is near if it starts alike and is at most two letters away, one in short words.
     """
-    clauses = language.clauses(replace(search.query, words=_typed_words(search.query)))
-    absent = [c.strip('"') for c in clauses if " " not in c and not search.count_of(c)]
-    found = [word for each in absent[:MOST_CORRECTED] for word in _nearest(search, each)]
+    typed = clauses(replace(search.query, words=_typed_words(search.query)))
+    absent = [c.strip('"') for c in typed if " " not in c and not search.count_of(c)]
+    found = [word for each in absent[:MAX_CORRECTED] for word in _nearest(search, each)]
     return list(dict.fromkeys(found))
 
 
@@ -40,10 +41,10 @@ def _typed_words(query: Query) -> tuple[Term, ...]:
     return tuple(replace(term, prefix=False) for term in (*query.words, *query.required))
 
 
-def _nearest(search: Search, word: str) -> list[str]:
+def _nearest(search: TextSearch, word: str) -> list[str]:
     """Give the most frequent of the nearest words; all are compared by their stems."""
     stem = _stems([word]).get(word, word)
-    if len(stem) < SHORTEST_CORRECTED:
+    if len(stem) < MIN_CORRECTED:
         return []
     most = 1 if len(stem) < 5 else 2
     ranked = sorted(
@@ -52,14 +53,14 @@ def _nearest(search: Search, word: str) -> list[str]:
         if (distance := OSA.distance(stem, term, score_cutoff=most)) <= most
     )
     nearest = [term for distance, _, term in ranked if distance == ranked[0][0]]
-    written = [_surface(search, term, word) for term in nearest[:MOST_SUGGESTED]]
+    written = [_surface(search, term, word) for term in nearest[:MAX_SUGGESTED]]
     return written or _same_start(search, word)
 
 
-def _same_start(search: Search, word: str) -> list[str]:
+def _same_start(search: TextSearch, word: str) -> list[str]:
     """Give the word whose stem `word` begins with: a misspelt ending stays on its own stem."""
-    longest = min(len(word) - 2, LONGEST_CORRECTED)
-    for length in range(longest, SHORTEST_CORRECTED - 1, -1):
+    longest = min(len(word) - 2, MAX_STEM)
+    for length in range(longest, MIN_CORRECTED - 1, -1):
         sql = f"SELECT 1 FROM {search.table}_vocab WHERE term = ?"
         if search.connection.execute(sql, (word[:length],)).fetchone():
             form = _surface(search, word[:length], word)
@@ -68,7 +69,7 @@ def _same_start(search: Search, word: str) -> list[str]:
     return []
 
 
-def _alike(search: Search, stem: str, most: int) -> Iterator[tuple[str, int]]:
+def _alike(search: TextSearch, stem: str, most: int) -> Iterator[tuple[str, int]]:
     """Give stems in the index, with their records, that start like `stem` or nearly so.
 
     Nearly: its first two letters swapped, or the first one too many.
@@ -81,7 +82,7 @@ def _alike(search: Search, stem: str, most: int) -> Iterator[tuple[str, int]]:
         )
 
 
-def _surface(search: Search, stem: str, word: str) -> str:
+def _surface(search: TextSearch, stem: str, word: str) -> str:
     """Give what is written for a stem in some of the records that hold it, as near to `word`."""
     fts = f"{search.table}_fts"
     rows = search.connection.execute(

@@ -1,0 +1,55 @@
+"""Bonuses for what bm25 cannot see: neighbouring words, and words in the exact form asked for."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from memsvc.adapters.sqlite.fulltext.match import token_sequence
+from memsvc.core.query import Query
+
+NEIGHBOURS_BONUS: Final = 0.2
+"""Added when all words of the query stand next to each other, as they do there."""
+
+EXACT_BONUS: Final = 0.1
+"""Added when all words stand in the form asked for: the stemmer joins too much."""
+
+_GAPS = re.compile(r"[\W_]+")
+_ASCII_GAPS = {code: " " for code in range(128) if not chr(code).isalnum()}
+
+
+@dataclass(frozen=True, slots=True)
+class Bonuses:
+    """The bonuses that a query offers: pairs of neighbours, and words with their share (sum 1)."""
+
+    pairs: list[str]
+    exact: dict[str, float]
+
+    @property
+    def highest(self) -> float:
+        """What a text earns that deserves every bonus."""
+        return NEIGHBOURS_BONUS * bool(self.pairs) + EXACT_BONUS * bool(self.exact)
+
+    def earned_by(self, text: str) -> float:
+        """What one text earns."""
+        plain = spaced(text)
+        together = sum(pair in plain for pair in self.pairs) / max(1, len(self.pairs))
+        exact = sum(share for word, share in self.exact.items() if word in plain)
+        return NEIGHBOURS_BONUS * together + EXACT_BONUS * exact
+
+
+def bonuses_of(query: Query, worth: Mapping[str, float]) -> Bonuses:
+    """The bonuses of a query; `worth` is the idf of each of its expressions."""
+    neighbours = pairwise(token_sequence(query))
+    pairs = dict.fromkeys(spaced(f"{left} {right}") for left, right in neighbours)
+    typed = {spaced(each): idf for each, idf in worth.items() if each[0] == each[-1] == '"'}
+    whole = sum(typed.values())
+    return Bonuses(list(pairs), {word: idf / whole for word, idf in typed.items()})
+
+
+def spaced(text: str) -> str:
+    """The tokens of a text in small letters, with one space around each."""
+    if text.isascii():  # twice as fast as the expression, and most text is
+        return f" {' '.join(text.lower().translate(_ASCII_GAPS).split())} "
+    return f" {_GAPS.sub(' ', text.lower())} "

@@ -1,0 +1,168 @@
+"""One query against one kind of record: where it looks, and what its words are worth."""
+
+import math
+import sqlite3
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from memsvc.adapters.sqlite.fulltext import match
+from memsvc.adapters.sqlite.fulltext.index_words import tag
+from memsvc.adapters.sqlite.labels import file_labels
+from memsvc.core.filters import FIELDS, Filter
+from memsvc.core.query import Query
+from memsvc.core.records import SHAPES, Kind
+
+MAX_COUNTS: Final = 50_000
+"""Document frequencies remembered: some 5 MB."""
+
+TOKENIZER: Final = "porter unicode61 remove_diacritics 2"
+"""How the index cuts and stems; the schema says the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where to look: groups of alternative tags that must all hold, and a condition in SQL.
+
+    The condition says `{id}` for the id of a record, which the index knows by itself, and names the
+    kind's table `record` for the rest, as in ``record.created_at_epoch >= ?``: that reads the row
+    of every match.
+    """
+
+    tags: tuple[tuple[str, ...], ...] = ()
+    condition: str = ""
+    parameters: tuple[object, ...] = ()
+
+
+class Frequencies:
+    """In how many records of one store an expression occurs, remembered until the store changes."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._generation = -1
+        self._counts: dict[tuple[Kind, str], int] = {}
+
+    def of(
+        self, connection: sqlite3.Connection, kind: Kind, expression: str, generation: int
+    ) -> int:
+        """How many records match an FTS5 expression; the empty one means all records."""
+        known = self._current(generation).get((kind, expression))
+        if known is not None:
+            return known
+        counted = _count_expression(connection, kind, expression)
+        counts = self._current(generation)
+        if len(counts) < MAX_COUNTS:
+            counts[kind, expression] = counted
+        return counted
+
+    def _current(self, generation: int) -> dict[tuple[Kind, str], int]:
+        with self._lock:
+            if generation != self._generation:
+                self._generation, self._counts = generation, {}
+            return self._counts
+
+
+@dataclass(frozen=True)
+class TextSearch:
+    """One query against one kind of record: what all functions of full text work on."""
+
+    connection: sqlite3.Connection
+    kind: Kind
+    query: Query
+    frequencies: Frequencies
+    generation: int = 0
+    scope: Scope = Scope()
+
+    @property
+    def table(self) -> str:
+        """The table of this kind."""
+        return SHAPES[self.kind].table
+
+    def match(self, *any_of: Iterable[str]) -> str:
+        """The MATCH string within the scope."""
+        return match.match(self.query, *any_of, tags=self.scope.tags, title=SHAPES[self.kind].title)
+
+    def tagged(self) -> str:
+        """The MATCH string of all that carries the tags of the scope."""
+        return match.match(Query(), tags=self.scope.tags)
+
+    @cached_property
+    def required(self) -> list[str]:
+        """The expressions of phrases and title words."""
+        title = SHAPES[self.kind].title
+        return [match.expression(term, title) for term in self.query.required]
+
+    @cached_property
+    def clauses(self) -> tuple[str, ...]:
+        """The expressions of the plain words."""
+        return match.clauses(self.query)
+
+    @cached_property
+    def worth(self) -> dict[str, float]:
+        """The idf of each expression of the plain words that occurs at all, rarest first."""
+        counted = sorted((self.count_of(clause), clause) for clause in self.clauses)
+        return {clause: self.idf_of(clause) for number, clause in counted if number}
+
+    @cached_property
+    def known_share(self) -> float:
+        """The share, by idf, of the plain words that occur in any record at all."""
+        asked = {f'"{token}"' for token in match.token_sequence(self.query)} & set(self.clauses)
+        known = sum(self.idf_of(clause) for clause in asked if self.count_of(clause))
+        return known / sum(self.idf_of(clause) for clause in asked) if known else 1.0
+
+    def count_of(self, expression: str) -> int:
+        """In how many records an expression occurs, in or out of the scope."""
+        return self.frequencies.of(self.connection, self.kind, expression, self.generation)
+
+    def idf_of(self, expression: str) -> float:
+        """The inverse document frequency of an expression, as the bm25 of FTS5 has it."""
+        rows, matching = self.count_of(""), self.count_of(expression)
+        # FTS5 takes this floor where the logarithm is not positive.
+        return max(1e-6, math.log((rows - matching + 0.5) / (matching + 0.5)))
+
+
+def scope_of(
+    reader: sqlite3.Connection, kind: Kind, selection: Filter, *, walks_index: bool
+) -> Scope:
+    """Where a filter lets a search look: values as tags in the index, paths and times in SQL."""
+    tags = [
+        tuple(tag(field, value) for value in values)
+        for field, values in selection.groups
+        if not FIELDS[field].is_path
+    ]
+    conditions: list[str] = []
+    parameters: list[object] = []
+    for field, values in selection.groups:
+        if FIELDS[field].is_path:
+            label, label_values = file_labels(kind, field, values)
+            conditions.append(f"{{id}} IN (SELECT record FROM labelled WHERE label {label})")
+            parameters += label_values
+    for sign, moment in ((">=", selection.since), ("<=", selection.until)):
+        if moment is not None:
+            conditions.append(f"record.created_at_epoch {sign} ?")
+            parameters.append(moment)
+    if selection.since is not None and walks_index:
+        # ids mostly follow time, and the index can start at an id but not at a moment
+        conditions.append(f"{SHAPES[kind].table}_fts.rowid >= ?")
+        parameters.append(_first_id(reader, kind, selection.since))
+    return Scope(tuple(tags), " AND ".join(conditions), tuple(parameters))
+
+
+def _first_id(reader: sqlite3.Connection, kind: Kind, since: int) -> int:
+    """The lowest id of the records made since a moment; past every id when there are none."""
+    # a plain min(id) would walk the table by id; +id leaves only the index by time
+    sql = f"SELECT min(+id) FROM {SHAPES[kind].table} WHERE created_at_epoch >= ?"
+    (first,) = reader.execute(sql, (since,)).fetchone()
+    return int(first) if first is not None else 2**62
+
+
+def _count_expression(connection: sqlite3.Connection, kind: Kind, expression: str) -> int:
+    table = SHAPES[kind].table
+    if not expression:
+        (number,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
+    else:
+        sql = f"SELECT count(*) FROM {table}_fts WHERE {table}_fts MATCH ?"
+        (number,) = connection.execute(sql, (expression,)).fetchone()
+    return int(number)

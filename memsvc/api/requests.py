@@ -1,0 +1,237 @@
+"""From parameters to requests: the one place that knows what parameters are called."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from memsvc.application.requests import (
+    BatchRequest,
+    HelpRequest,
+    NearestRequest,
+    RecentRequest,
+    SearchRequest,
+    TimelineRequest,
+    WriteRequest,
+)
+from memsvc.core.dates import DAY_MS, HOUR_MS, Date
+from memsvc.core.errors import BadRequest
+from memsvc.core.filters import FIELDS, Filter, Groups
+from memsvc.core.query import Query, parse
+from memsvc.core.records import Kind, Ref
+from memsvc.schemas import parameters
+from memsvc.schemas.bodies import read_body
+
+MODES: Final = ("auto", "interactive", "observations", "sessions")
+"""How a timeline by query finds its anchor."""
+
+DEFAULT_WORK_SESSIONS: Final = 3
+"""Work sessions that recent context shows."""
+
+DEFAULT_MATCHES: Final = 20
+"""Observations that recent context shows for a query."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One call of an operation: its parameters by name, loaded by the operation's schema; the
+    moment (ms), the address it came to, and the body if it has one.
+    """
+
+    values: Mapping[str, Any]
+    now: int
+    base: str = ""
+    body: Any = None
+
+
+def search_request(
+    call: Call,
+    kinds: tuple[Kind, ...] = (),
+    *,
+    echo: str = "query",
+    windowed: bool = False,
+    grouped: bool = False,
+) -> SearchRequest:
+    """A search. `windowed` puts recent matches before older ones where no date is given.
+
+    Raises BadRequest when dates contradict each other.
+    """
+    given = call.values
+    text = given.get("query") or ""
+    query = parse(text)
+    since, until, days = _dates(call)
+    is_open = windowed and days is None and since is None and until is None
+    window = _full_hour(call.now) - parameters.DEFAULT_DAYS * DAY_MS
+    return SearchRequest(
+        kinds=kinds or _kinds(given),
+        text=text,
+        query=query,
+        selection=Filter(_groups(given, query), since, until),
+        order=given.get("orderBy") or ("relevance" if text else "date_desc"),
+        bound=window if is_open else None,
+        days=parameters.DEFAULT_DAYS if is_open else days,
+        offset=given.get("offset", 0),
+        limit=given.get("limit") or 1,
+        format=given.get("format", "index"),
+        explain=given.get("explain") == "1",
+        grouped=grouped,
+        echo=_echo(given, echo, "query"),
+    )
+
+
+def search_all_request(call: Call) -> SearchRequest:
+    """A search over the kinds asked for. Raises BadRequest without a query and without a filter."""
+    given = call.values
+    names = [*parameters.filters(*Kind), *parameters.dates()]
+    is_open = set(given["kinds"]) == set(Kind) and not any(given.get(name) for name in names)
+    if not given.get("query") and is_open:
+        message = f"missing; without it give a filter: kinds, {', '.join(names)}"
+        raise BadRequest("Missing required parameter: query", {"query": [message]})
+    return search_request(call, windowed=bool(given.get("query")))
+
+
+def recent_request(call: Call) -> RecentRequest:
+    """The last work sessions, or with a query the last observations ranked by it."""
+    given, has_query = call.values, bool(call.values.get("query"))
+    default = DEFAULT_MATCHES if has_query else DEFAULT_WORK_SESSIONS
+    return RecentRequest(
+        limit=given["limit"] or default,
+        selection=Filter(_groups(given)),
+        search=search_request(call, (Kind.OBSERVATION,)) if has_query else None,
+        format=given["format"],
+        echo=_echo(given, "query") | _echo_filters(given),
+    )
+
+
+def timeline_request(call: Call) -> TimelineRequest:
+    """What happened around a record or a date."""
+    anchor = call.values["anchor"]
+    return _timeline(call, anchor.first(call.now) if isinstance(anchor, Date) else anchor)
+
+
+def timeline_by_query_request(call: Call) -> TimelineRequest:
+    """What happened around the best match of a query."""
+    mode = call.values.get("mode", "auto")
+    interactive = mode == "interactive"
+    kinds = {"observations": (Kind.OBSERVATION,), "sessions": (Kind.SESSION,)}.get(mode, ())
+    search = search_request(call, kinds, windowed=True)
+    first = replace(search, limit=search.limit if interactive else 1, format="index")
+    return _timeline(call, first, interactive=interactive, mode=mode)
+
+
+def timeline_of_request(call: Call) -> TimelineRequest:
+    """Either of the two. Raises BadRequest for both and for neither."""
+    anchor, text = call.values.get("anchor"), call.values.get("query")
+    if bool(anchor) == bool(text):
+        given = "both were given" if anchor else "neither was given"
+        message = f"give either anchor or query; {given}"
+        raise BadRequest(f"anchor, query: {message}", {"anchor": [message], "query": [message]})
+    return timeline_request(call) if anchor else timeline_by_query_request(call)
+
+
+def nearest_request(call: Call) -> NearestRequest:
+    """The memories nearest in meaning to a text."""
+    given, days = call.values, call.values.get("days_back")
+    since = call.now - days * DAY_MS if days else None
+    return NearestRequest(
+        text=given["query"],
+        kinds=_kinds(given),
+        limit=given["limit"],
+        selection=Filter(_groups(given), since),
+        format=given["format"],
+    )
+
+
+def start_request(call: Call) -> SearchRequest:
+    """The page that a work session starts with: the newest records of these filters."""
+    search = search_request(call, tuple(Kind))
+    return replace(search, echo=_echo_filters(call.values))
+
+
+def batch_request(call: Call) -> BatchRequest:
+    """Records to read in full."""
+    given = call.values
+    return BatchRequest(
+        refs=tuple(dict.fromkeys(given["ids"])),
+        selection=Filter(_groups(given)),
+        order=given.get("orderBy"),
+    )
+
+
+def record_request(call: Call, kind: Kind) -> Ref:
+    """One record."""
+    return Ref(kind, call.values["id"])
+
+
+def write_request(call: Call, kind: Kind | None = None) -> WriteRequest:
+    """Records to store; with a kind, only those. Raises BadRequest when all are refused."""
+    body = read_body(call.body, kind)
+    return WriteRequest(
+        records=body.records, work_sessions=body.work_sessions, refused=body.refused
+    )
+
+
+def help_request(call: Call) -> HelpRequest:
+    """The catalogue, or one operation of it."""
+    return HelpRequest(base=call.base, operation=call.values.get("operation"))
+
+
+def _timeline(
+    call: Call, anchor: Ref | int | SearchRequest, *, interactive: bool = False, mode: str = ""
+) -> TimelineRequest:
+    given = call.values
+    return TimelineRequest(
+        kinds=_kinds(given),
+        anchor=anchor,
+        before=given["depth_before"],
+        after=given["depth_after"],
+        selection=Filter(_groups(given)),
+        format=given["format"],
+        interactive=interactive,
+        echo={"query": anchor.text, "mode": mode} if isinstance(anchor, SearchRequest) else {},
+    )
+
+
+def _kinds(given: Mapping[str, Any]) -> tuple[Kind, ...]:
+    return tuple(map(Kind, given["kinds"]))
+
+
+def _dates(call: Call) -> tuple[int | None, int | None, int | str | None]:
+    """The bounds (ms) that dates and days set, and the days that were given."""
+    start, end = call.values.get("dateStart"), call.values.get("dateEnd")
+    days = call.values.get("days")
+    since = start.first(call.now) if start else None
+    until = end.last(call.now) if end else None
+    if start and end and start.first(call.now) > end.last(call.now):
+        raise BadRequest.of(
+            "dateStart",
+            f"given {start.text!r}, which is after dateEnd {end.text!r}; give the earlier first",
+        )
+    if isinstance(days, int):
+        since = max(since or 0, _full_hour(call.now) - days * DAY_MS)
+    return since, until, days
+
+
+def _full_hour(now: int) -> int:
+    """Bounds in days fall on full hours: within one, the same question has the same answer."""
+    return now // HOUR_MS * HOUR_MS
+
+
+def _groups(given: Mapping[str, Any], query: Query | None = None) -> Groups:
+    asked = (
+        (field.name, tuple(given[name]))
+        for field in FIELDS.values()
+        for name in (field.parameter, *field.spellings)
+        if given.get(name)
+    )
+    return tuple(dict.fromkeys([*asked, *(query.filters if query else ())]))
+
+
+def _echo_filters(given: Mapping[str, Any]) -> dict[str, str]:
+    """The filters, repeated; the project also where none was given."""
+    return {"project": ""} | _echo(given, *parameters.filters(*Kind))
+
+
+def _echo(given: Mapping[str, Any], *names: str) -> dict[str, str]:
+    """What was asked, repeated in the answer."""
+    asked = {name: given[name] for name in names if given.get(name)}
+    return {name: ",".join(v) if isinstance(v, list) else v for name, v in asked.items()}

@@ -1,0 +1,139 @@
+"""Bodies that clients write: one record, a list, or a bundle. A bad record is refused alone."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from marshmallow import ValidationError
+
+from memsvc.core.errors import BadRequest
+from memsvc.core.records import SHAPES, Kind, Record, WorkSession
+from memsvc.schemas.records import Moment, clean_text, load_record, refusal
+
+SOURCE = "api"
+"""Where records come from that name no source."""
+
+BUNDLE = {
+    "observations": Kind.OBSERVATION,
+    "sessions": Kind.SESSION,
+    "summaries": Kind.SESSION,
+    "prompts": Kind.PROMPT,
+}
+"""The lists of a bundle and the kind each holds; `records` holds any, by their own `kind`."""
+
+LISTS = {*BUNDLE, "records", "work_sessions"}
+
+SESSION_IDS = ("session_id", "memory_session_id", "content_session_id")
+"""What clients call the id of a work session; of several ids the first counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What a body holds: records with their places in it, work sessions, and what was refused."""
+
+    records: tuple[tuple[str, Record], ...]
+    work_sessions: tuple[WorkSession, ...]
+    refused: tuple[dict[str, Any], ...]
+
+
+def read_body(body: Any, kind: Kind | None) -> Body:
+    """The records of a body; with a kind, only those. Raises BadRequest when nothing is left."""
+    records: list[tuple[str, Record]] = []
+    refused: list[dict[str, Any]] = []
+    work_sessions: list[WorkSession] = []
+    for place, item in _items(body, kind):
+        try:
+            if _is_work_session(item):
+                work_sessions.append(_work_session(item))
+            else:
+                records.append((place, load_record(item, source=SOURCE)))
+        except ValidationError as error:
+            refused.append({"place": place, "errors": refusal(error)})
+    if refused and not records and not work_sessions:
+        raise _all_refused(refused)
+    return Body(tuple(records), tuple(work_sessions), tuple(refused))
+
+
+def _items(body: Any, kind: Kind | None) -> Iterator[tuple[str, Any]]:
+    """Every record of a body with its place in it."""
+    if isinstance(body, list):
+        yield from _listed("", body, kind)
+    elif isinstance(body, Mapping) and (lists := LISTS & body.keys()) and "kind" not in body:
+        memory_ids = _memory_ids(body)
+        for name in sorted(lists):
+            for place, item in _listed(name, body[name], BUNDLE.get(name)):
+                yield place, _in_memory_session(item, memory_ids)
+    else:
+        yield "record", _with_kind(body, kind)
+
+
+def _memory_ids(body: Mapping[str, Any]) -> dict[str, str]:
+    """claude-mem knows a work session by two ids: content ids and the memory ids they stand for."""
+    sessions = body.get("sessions")
+    return {
+        str(item["content_session_id"]): str(item["memory_session_id"])
+        for item in (sessions if isinstance(sessions, list) else [])
+        if isinstance(item, Mapping)
+        and item.get("content_session_id")
+        and item.get("memory_session_id")
+    }
+
+
+def _in_memory_session(item: Any, memory_ids: Mapping[str, str]) -> Any:
+    if not isinstance(item, Mapping) or any(item.get(name) for name in SESSION_IDS[:2]):
+        return item
+    content_id = str(item.get("content_session_id"))
+    return {**item, "session_id": memory_ids[content_id]} if content_id in memory_ids else item
+
+
+def _listed(name: str, items: Any, kind: Kind | None) -> Iterator[tuple[str, Any]]:
+    if not isinstance(items, list):
+        message = "expected a list of records"
+        raise BadRequest(f"{name}: {message}", {name: [message]})
+    for index, item in enumerate(items):
+        yield f"{name}[{index}]", _with_kind(item, kind)
+
+
+def _with_kind(item: Any, kind: Kind | None) -> Any:
+    if kind is None or not isinstance(item, Mapping) or _is_work_session(item):
+        return item
+    if item.get("kind") not in (None, kind):
+        return {**item, "kind": f"{item['kind']} (this route takes {kind})"}
+    return {**item, "kind": kind}
+
+
+def _is_work_session(item: Any) -> bool:
+    """Whether an item says when work began and nothing of what was done."""
+    return (
+        isinstance(item, Mapping)
+        and "started_at_epoch" in item
+        and not any(item.get(name) for shape in SHAPES.values() for name in shape.texts)
+    )
+
+
+def _work_session(item: Mapping[str, Any]) -> WorkSession:
+    session_id = next((_text(item, name) for name in SESSION_IDS if item.get(name)), "")
+    if not session_id:
+        raise ValidationError({"session_id": ["missing; it is required"]})
+    moment = Moment(allow_none=True)
+    return WorkSession(
+        session_id=session_id,
+        project=_text(item, "project"),
+        started_at_epoch=moment.deserialize(item["started_at_epoch"]) or 0,
+        completed_at_epoch=moment.deserialize(item.get("completed_at_epoch")),
+        status=_text(item, "status") or "active",
+    )
+
+
+def _text(item: Mapping[str, Any], name: str) -> str:
+    return clean_text(str(item.get(name) or ""))
+
+
+def _all_refused(refused: list[dict[str, Any]]) -> BadRequest:
+    errors = {
+        f"{entry['place']}.{name}": messages
+        for entry in refused[:20]
+        for name, messages in entry["errors"].items()
+    }
+    name, messages = next(iter(errors.items()))
+    return BadRequest(f"Nothing was stored: {name}: {messages[0]}", errors)
