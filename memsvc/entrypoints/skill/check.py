@@ -1,4 +1,4 @@
-"""TODO check."""
+"""Checks a skill against the Agent Skills specification and its token budgets."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""TODO install."""
+"""Copies the skill to the folders where agents look for it."""
 
 import shutil
 from pathlib import Path
