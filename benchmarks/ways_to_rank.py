@@ -15,10 +15,10 @@ from memsvc.adapters.sqlite.fulltext import ranking as fulltext
 from memsvc.adapters.sqlite.vectors import SqliteVectors
 from memsvc.application import ranking
 from memsvc.application.requests import Search
-from memsvc.application.semantic.index_sync import unit
 from memsvc.application.services import Services
 from memsvc.core import fusion
 from memsvc.core import query as language
+from memsvc.core.cosines import unit
 from memsvc.core.fusion import Fused
 from memsvc.core.passages import passages
 from memsvc.core.ports.vectors import Change, Vector

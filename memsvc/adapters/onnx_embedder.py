@@ -12,7 +12,7 @@ import numpy
 import onnxruntime
 from tokenizers import Tokenizer
 
-from memsvc.application.semantic.index_sync import unit
+from memsvc.core.cosines import unit
 from memsvc.core.errors import SemanticUnavailable
 from memsvc.core.passages import RECIPE
 from memsvc.core.ports.vectors import Embedder, Vector

@@ -49,7 +49,7 @@ def _page() -> str:
 
 def _project() -> str:
     """The project of the folder that the session works in: its repository's name, or its own."""
-    from memsvc.adapters.importers.git import project_of
+    from memsvc.configuration.importers import project_of
     from memsvc.core.errors import SourceUnreadable
 
     folder = Path(os.environ.get("CLAUDE_PROJECT_DIR") or Path.cwd())

@@ -21,7 +21,8 @@ from chromadb.config import Settings
 from chromadb.errors import NotFoundError
 from numpy.typing import NDArray
 
-from memsvc.adapters.indexes.filtering import Labels, as_matrix, best, folded_groups, latest
+from memsvc.adapters.indexes.filtering import Labels, as_matrix, folded_groups, latest
+from memsvc.core.cosines import best
 from memsvc.core.errors import SemanticUnavailable
 from memsvc.core.filters import Filter
 from memsvc.core.ports.vectors import Embedded, Vector

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 import numpy
 from numpy.typing import NDArray
 
-from memsvc.adapters.indexes.filtering import Labels, as_matrix, best, doubled
+from memsvc.adapters.indexes.filtering import Labels, as_matrix, doubled
+from memsvc.core.cosines import best
 from memsvc.core.filters import Filter
 from memsvc.core.ports.vectors import Embedded, Vector
 from memsvc.core.records import Kind, Ref

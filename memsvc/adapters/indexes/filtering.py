@@ -1,4 +1,4 @@
-"""What the semantic indexes share: labels to select records by, and the choice of the best."""
+"""What the semantic indexes share: the labels that filters select records by."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -18,7 +18,6 @@ Groups = Sequence[tuple[str, Sequence[str]]]
 _ROW: Final = numpy.dtype(
     [("record", "i8"), ("created_at_epoch", "i8"), *((field, "i4") for field in FIELDS)]
 )
-_TIE: Final = 1e-6  # cosines nearer than this are one: the last bits depend on where a row lies
 
 
 class Labels:
@@ -113,28 +112,3 @@ def as_matrix(vectors: Any, dimension: int) -> Vector:
     if matrix.shape[1] != dimension or not numpy.isfinite(matrix).all():
         raise ValueError(f"vectors of {dimension} finite numbers expected, got {matrix.shape}")
     return matrix
-
-
-def best(
-    records: NDArray[numpy.int64], cosines: NDArray[numpy.float32], limit: int
-) -> list[tuple[int, float]]:
-    """The `limit` records with the highest cosines, each by its best row, ties by id."""
-    take = limit
-    while limit > 0:
-        rows = _highest(cosines, take)
-        rounded = numpy.clip(cosines[rows].astype(numpy.float64), -1, 1).round(6)
-        found: dict[int, float] = {}
-        for row in numpy.lexsort((records[rows], -rounded)):
-            found.setdefault(int(records[rows[row]]), float(rounded[row]))
-        if len(found) >= limit or len(rows) == len(cosines):
-            return list(found.items())[:limit]
-        take *= 2
-    return []
-
-
-def _highest(cosines: NDArray[numpy.float32], take: int) -> NDArray[numpy.int64]:
-    if take >= len(cosines):
-        return numpy.arange(len(cosines))
-    last = len(cosines) - take
-    lowest = numpy.partition(cosines, last)[last]
-    return numpy.flatnonzero(cosines >= lowest - _TIE)

@@ -13,7 +13,8 @@ from typing import Any, Final
 
 import numpy
 
-from memsvc.adapters.indexes.filtering import as_matrix, best, folded_groups
+from memsvc.adapters.indexes.filtering import as_matrix, folded_groups
+from memsvc.core.cosines import best
 from memsvc.core.errors import SemanticUnavailable
 from memsvc.core.filters import Filter
 from memsvc.core.ports.vectors import Embedded, Vector

@@ -216,3 +216,6 @@ class Store(Protocol):
 
     def moments(self, refs: Iterable[Ref]) -> dict[Ref, int]:
         """When these records were made (ms), those that exist."""
+
+    def close(self) -> None:
+        """Close every connection, of all threads."""
