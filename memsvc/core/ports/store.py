@@ -105,7 +105,7 @@ class Store(Protocol):
         so many ms apart, is merged into it.
         """
 
-    def foresee(
+    def preview(
         self, records: Iterable[Record], *, merge_within: int | None = None
     ) -> list[Receipt]:
         """What `write` would answer for each record by itself; nothing is written."""
