@@ -1,4 +1,4 @@
-"""Vectors in memory, compared one by one: exact, nothing on disk, filled anew at each start."""
+"""Vectors in memory, compared one by one: exact, nothing on disk, refilled at each start."""
 
 import threading
 from collections.abc import Sequence
@@ -65,7 +65,7 @@ class ExactIndex:
 
 
 class _Shelf:
-    """The vectors of one kind, each in the row that its labels have."""
+    """The vectors of one kind, each in the same row as its labels."""
 
     def __init__(self, dimension: int) -> None:
         self.labels = Labels()
