@@ -880,7 +880,7 @@ def test_a_worker_that_gets_nowhere_is_not_waited_for_for_ever(
 ) -> None:
     stuck = Answer({"ok": False, "waiting": 7, "detail": "The model is not there; install it."})
     monkeypatch.setattr("memsvc.entrypoints.worker_process.ask_worker", lambda *_: stuck)
-    monkeypatch.setattr("memsvc.entrypoints.worker_process.STALLED", 0.1)
+    monkeypatch.setattr("memsvc.entrypoints.worker_process.MAX_STALL", 0.1)
     waiting = follow_worker(load_settings({"MEMSVC_HOME": str(tmp_path)}), SwitchedOff())
     assert next(waiting) == 7
     with pytest.raises(SemanticUnavailable, match="install it"):

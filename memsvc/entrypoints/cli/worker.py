@@ -65,7 +65,7 @@ def _serve(settings: Settings, ready: Callable[[str], None]) -> None:
     from memsvc.entrypoints.http.server import run_server
 
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
-    # waitress warns of every queued request; a busy worker is not worth a line each
+    # waitress warns about every queued request; that would fill the log of a busy worker
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)
     store = build_store(settings)
     semantic = build_semantic(settings, store)
@@ -83,7 +83,7 @@ def _serve(settings: Settings, ready: Callable[[str], None]) -> None:
 
 
 @click.command()
-@click.option("--rebuild", is_flag=True, help="Make the index anew from the vectors in the store.")
+@click.option("--rebuild", is_flag=True, help="Rebuild the index from the vectors in the store.")
 def index(rebuild: bool) -> None:
     """Bring the semantic index up to date, by the running worker or here, and wait for it."""
     from memsvc.configuration.bootstrap import build_semantic, build_store
@@ -101,11 +101,11 @@ def index(rebuild: bool) -> None:
 
 
 def _show_indexing(waiting: Iterator[int]) -> None:
-    """A progress bar over how many records still wait."""
-    most = next(waiting, 0)
-    with click.progressbar(length=most, label="Indexing", file=sys.stderr, show_pos=True) as bar:
+    """Show a progress bar while the number of waiting records falls."""
+    total = next(waiting, 0)
+    with click.progressbar(length=total, label="Indexing", file=sys.stderr, show_pos=True) as bar:
         for left in waiting:
-            bar.update(max(0, most - left - bar.pos))
+            bar.update(max(0, total - left - bar.pos))
     click.echo("The semantic index knows all records.")
 
 
@@ -155,16 +155,16 @@ or open {address}/api/search/help in a browser. Ctrl-C stops the worker.""")
 def status(as_json: bool) -> None:
     """Say where the store is, what it holds, and whether the worker runs."""
     settings = load_settings()
-    told = {
+    state = {
         "home": str(settings.home),
         **_store_state(settings),
         "worker": worker_address(settings),
         "running": is_running(settings),
     }
     if as_json:
-        click.echo(json.dumps(told))
+        click.echo(json.dumps(state))
     else:
-        for name, value in told.items():
+        for name, value in state.items():
             click.echo(f"{name}: {value}")
 
 
