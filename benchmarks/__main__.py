@@ -14,7 +14,7 @@ from benchmarks import savings as saving
 from benchmarks import session_start as starting
 from benchmarks import speed as timing
 from benchmarks import tokens as budgets
-from memsvc.configuration.settings import INDEXES
+from memsvc.configuration.settings import SEMANTIC
 
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -28,7 +28,11 @@ keep = click.option(
     help="Folder for the stores, to use them and their vectors again.",
 )
 semantic = click.option(
-    "--semantic", type=click.Choice(INDEXES), default="chroma", show_default=True, help="The index."
+    "--semantic",
+    type=click.Choice(SEMANTIC),
+    default="chroma",
+    show_default=True,
+    help="The index.",
 )
 
 

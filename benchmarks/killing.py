@@ -17,12 +17,12 @@ from benchmarks.worker import Worker, await_index
 from memsvc.adapters.sqlite.store import SqliteStore
 from memsvc.adapters.sqlite.vectors import SqliteVectors
 from memsvc.application.semantic.index_sync import embed_record
-from memsvc.application.semantic.worker import best_of
 from memsvc.configuration.bootstrap import load_embedder
 from memsvc.core.filters import Filter
-from memsvc.core.passages import passages
 from memsvc.core.ports.vectors import Embedder, SemanticIndex, Vector
 from memsvc.core.records import SHAPES, Kind, Record, Ref
+from memsvc.core.semantic.cosines import rank_all
+from memsvc.core.semantic.passages import passages
 
 SOONEST, LATEST = 0.2, 4.0
 """Seconds after it listens in which a worker is killed: it loads its model in the first of them."""
@@ -186,7 +186,7 @@ def _check_index(
         text = passages(records[ref])[0][0][0]
         sought = embedder.embed(text)
         held = {each.id: rows for each, rows in vectors.items() if each.kind is ref.kind}
-        exact = [cosine for _, cosine in best_of(held, sought)[:TOP]]
+        exact = [cosine for _, cosine in rank_all(held, sought)[:TOP]]
         found = [cosine for _, cosine in index.nearest(ref.kind, sought, TOP, Filter())]
         same = len(exact) == len(found) and numpy.allclose(exact, found, atol=NEAR)
         trial.check(same, f"the index does not find what is nearest to {text[:60]!r}")

@@ -14,8 +14,7 @@ import click
 
 from benchmarks.processes import peak_memory
 from benchmarks.worker import last_words, start_command, stop
-from memsvc.adapters.sqlite.store import SqliteStore
-from memsvc.configuration.bootstrap import build_store
+from memsvc.adapters.sqlite.store import SqliteStore, open_store
 from memsvc.configuration.settings import load_settings
 from memsvc.core.filters import Filter
 from memsvc.core.records import Kind
@@ -67,7 +66,7 @@ def store_megabytes(home: Path) -> float:
 @contextlib.contextmanager
 def opened_store(home: Path) -> Iterator[SqliteStore]:
     """The store in `home`, as the worker opens it."""
-    store = build_store(load_settings({"MEMSVC_HOME": str(home)}))
+    store = open_store(load_settings({"MEMSVC_HOME": str(home)}).database)
     try:
         yield store
     finally:

@@ -28,7 +28,8 @@ from memsvc.adapters.sqlite.store import SqliteStore
 from memsvc.adapters.sqlite.vectors import SqliteVectors
 from memsvc.api.requests import Call, search_request
 from memsvc.application.semantic.index_sync import embed_some
-from memsvc.application.semantic.worker import Parts, Semantic
+from memsvc.application.semantic.indexer import Factories
+from memsvc.application.semantic.worker import SemanticWorker
 from memsvc.application.services import Services
 from memsvc.configuration.bootstrap import open_index
 from memsvc.configuration.settings import Settings, load_settings
@@ -62,11 +63,11 @@ class Bench:
     middle: int
 
     @contextlib.contextmanager
-    def semantic(self, filling: Filling) -> Iterator[Semantic]:
+    def semantic(self, filling: Filling) -> Iterator[SemanticWorker]:
         """The semantic part over an index that knows all records."""
         settings = _settings(self.home, filling.index)
-        parts = Parts(lambda: self.embedder, lambda *which: open_index(settings, *which))
-        semantic = AskedSemantic(self.store, self._vectors(filling.without), parts)
+        factories = Factories(lambda: self.embedder, lambda *which: open_index(settings, *which))
+        semantic = AskedSemantic(self.store, self._vectors(filling.without), factories)
         try:
             while semantic.step():
                 pass
@@ -82,7 +83,7 @@ class Bench:
             return Altered(connections, partial(without_title, embed=self.embedder.embed))
         return SqliteVectors(connections)
 
-    def scores(self, column: Column, way: Way, semantic: Semantic) -> list[Score]:
+    def scores(self, column: Column, way: Way, semantic: SemanticWorker) -> list[Score]:
         """The scores of the queries of a column, in their order, ranked in one way."""
         then = self.middle + DEFAULT_DAYS * DAY_MS
         services = Services(self.store, (lambda: then) if way.recent else now_ms, semantic)
@@ -154,11 +155,11 @@ class AskedStore(SqliteStore):
         return self._coverage(query, ref)
 
 
-class AskedSemantic(Semantic):
+class AskedSemantic(SemanticWorker):
     """Semantic search that finds once what several ways ask for."""
 
-    def __init__(self, store: SqliteStore, vectors: SqliteVectors, parts: Parts) -> None:
-        super().__init__(store, vectors, parts)
+    def __init__(self, store: SqliteStore, vectors: SqliteVectors, factories: Factories) -> None:
+        super().__init__(store, vectors, factories)
         self._answer = lru_cache(None)(super().nearest)
 
     def nearest(

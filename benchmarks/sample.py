@@ -17,11 +17,10 @@ from click.testing import CliRunner
 from werkzeug.serving import make_server
 
 from memsvc.adapters.importers.jsonl import SAMPLE, read_jsonl
-from memsvc.adapters.sqlite.store import SqliteStore
+from memsvc.adapters.sqlite.store import SqliteStore, open_store
 from memsvc.api.skill_pages import ADDRESS
 from memsvc.application.importing.ingest import ingest
 from memsvc.application.services import Services
-from memsvc.configuration.bootstrap import build_store
 from memsvc.configuration.settings import load_settings
 from memsvc.core.ports.vectors import SemanticSearch
 from memsvc.entrypoints.cli.main import memsvc
@@ -37,7 +36,7 @@ def sample_worker(
     """The address of a worker over the sample store; full text alone unless told otherwise."""
     logging.getLogger("werkzeug").setLevel(logging.ERROR)  # no line for each request
     with tempfile.TemporaryDirectory() as home, utc():
-        store = build_store(load_settings({"MEMSVC_HOME": home}))
+        store = open_store(load_settings({"MEMSVC_HOME": home}).database)
         ingest(store, read_jsonl(SAMPLE))
         services = Services(store, lambda: NOW, semantic_over(store))
         server = make_server("127.0.0.1", 0, create_app(services), threaded=True)

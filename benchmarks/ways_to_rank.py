@@ -16,14 +16,14 @@ from memsvc.adapters.sqlite.fulltext import ranking as fulltext
 from memsvc.adapters.sqlite.vectors import SqliteVectors
 from memsvc.application import ranking
 from memsvc.application.requests import SearchRequest
-from memsvc.application.semantic.index_sync import unit
 from memsvc.application.services import Services
 from memsvc.core import fusion
 from memsvc.core.fusion import Fused
-from memsvc.core.passages import passages
 from memsvc.core.ports.vectors import Change, Vector
 from memsvc.core.query import plain_text
 from memsvc.core.records import Kind, Record, Ref
+from memsvc.core.semantic.cosines import unit
+from memsvc.core.semantic.passages import passages
 
 KIND = Kind.OBSERVATION
 

@@ -10,7 +10,8 @@ import numpy
 from memsvc.adapters.indexes.exact import ExactIndex
 from memsvc.adapters.sqlite.store import SqliteStore
 from memsvc.adapters.sqlite.vectors import SqliteVectors
-from memsvc.application.semantic.worker import Parts, Semantic
+from memsvc.application.semantic.indexer import Factories
+from memsvc.application.semantic.worker import SemanticWorker
 from memsvc.core.errors import SemanticUnavailable
 from memsvc.core.filters import Filter
 from memsvc.core.ports.vectors import Embedder, SemanticIndex, Vector
@@ -59,20 +60,22 @@ class FailingIndex(ExactIndex):
 
 def semantic_over(
     store: SqliteStore, embedder: Embedder | None = None, index: SemanticIndex | None = None
-) -> Semantic:
+) -> SemanticWorker:
     """Semantic search over a store, nothing indexed yet: call `step` until it gives 0."""
-    parts = Parts(lambda: embedder or WordEmbedder(), lambda *_: index or ExactIndex(DIMENSION))
-    return Semantic(store, SqliteVectors(store.connections), parts)
+    factories = Factories(
+        lambda: embedder or WordEmbedder(), lambda *_: index or ExactIndex(DIMENSION)
+    )
+    return SemanticWorker(store, SqliteVectors(store.connections), factories)
 
 
-def indexed(store: SqliteStore) -> Semantic:
+def indexed(store: SqliteStore) -> SemanticWorker:
     """Semantic search that knows all that is in a store."""
     semantic = semantic_over(store)
     settle(semantic)
     return semantic
 
 
-def settle(semantic: Semantic) -> None:
+def settle(semantic: SemanticWorker) -> None:
     """Let semantic search catch up with its store."""
     while semantic.step():
         pass

@@ -145,7 +145,7 @@ def test_an_interrupted_import_says_what_is_left_of_it(home, monkeypatch, flags,
     def interrupted(*args: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("memsvc.adapters.sqlite.records.foresee", interrupted)
+    monkeypatch.setattr("memsvc.adapters.sqlite.records.preview", interrupted)
     words = ["import", "jsonl", str(home / "records.jsonl"), *flags]
     result = CliRunner().invoke(cli.memsvc, words)
     assert result.exit_code == commands.FAILED

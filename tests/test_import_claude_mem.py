@@ -309,7 +309,7 @@ def test_internal_projects_are_left_out_and_counted(store: SqliteStore, database
     database.observation(4)
     report = run_import(store, database)
     assert report.stored == 1
-    assert sum(report.left_out.values()) == 3
+    assert sum(report.skipped.values()) == 3
     assert "observer-sessions" in str(report)
     assert store.count_work_sessions(Filter()) == 1
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memsvc.adapters.importers.jsonl import LONGEST_LINE, read_jsonl
+from memsvc.adapters.importers.jsonl import MAX_LINE, read_jsonl
 from memsvc.adapters.sqlite.store import SqliteStore, open_store
 from memsvc.application.importing.ingest import ingest
 from memsvc.application.importing.report import Report
@@ -102,7 +102,7 @@ def test_invalid_utf8_is_refused_alone(tmp_path: Path) -> None:
 
 
 def test_a_line_over_five_mebibytes_is_refused_alone(tmp_path: Path) -> None:
-    long = {**GOOD, "id": 1, "narrative": "x" * (3 * LONGEST_LINE)}
+    long = {**GOOD, "id": 1, "narrative": "x" * (3 * MAX_LINE)}
     report, _ = run_import(write_lines(tmp_path / "a.jsonl", long, GOOD), tmp_path)
     assert (report.stored, report.refused) == (1, 1)
     assert "5 MiB" in report.refusals[0].reason
@@ -129,14 +129,14 @@ def test_fields_nobody_keeps_are_named_once_with_their_count(tmp_path: Path) -> 
     lines = [{**GOOD, "id": i, "commit": "abc"} for i in range(3)]
     path = write_lines(tmp_path / "a.jsonl", *lines, {**GOOD, "id": 9, "text": "old"})
     report, _ = run_import(path, tmp_path)
-    assert report.fields_not_kept == {"commit": 3, "text": 1}
-    assert "fields not kept: commit (3), text (1)" in str(report)
+    assert report.unknown_fields == {"commit": 3, "text": 1}
+    assert "unknown fields, not stored: commit (3), text (1)" in str(report)
 
 
 def test_a_record_as_the_service_answers_it_has_no_field_that_is_not_kept(tmp_path: Path) -> None:
     answered = {**GOOD, "kind": "observation", "created_at": "2026-09-21T14:13:20Z"}
     report, _ = run_import(write_lines(tmp_path / "a.jsonl", answered), tmp_path)
-    assert report.fields_not_kept == {}
+    assert report.unknown_fields == {}
 
 
 def test_a_second_import_adds_nothing_even_for_lines_without_an_id(tmp_path: Path) -> None:

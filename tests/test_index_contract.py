@@ -19,9 +19,9 @@ import requests
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memsvc.adapters.indexes.chroma import FEW
 from memsvc.adapters.indexes.chroma_http import open_chroma_http
 from memsvc.adapters.indexes.chroma_local import open_chroma
+from memsvc.adapters.indexes.chroma_search import MAX_COMPARED
 from memsvc.adapters.indexes.exact import ExactIndex
 from memsvc.adapters.indexes.sqlite_vec import open_sqlite_vec
 from memsvc.core.errors import SemanticUnavailable
@@ -315,12 +315,12 @@ def test_clearing_leaves_an_index_that_works(index: SemanticIndex) -> None:
 def test_many_vectors_are_found_whatever_share_is_selected(index: SemanticIndex) -> None:
     model = _fill_many(index)
     for selection, chosen in (
-        (Filter(), range(4 * FEW)),
-        (Filter(since=2 * FEW), range(2 * FEW, 4 * FEW)),
-        (Filter((("project", ("one",)),)), range(0, 4 * FEW, 40)),
-        (Filter(since=0, until=FEW), range(FEW + 1)),
+        (Filter(), range(4 * MAX_COMPARED)),
+        (Filter(since=2 * MAX_COMPARED), range(2 * MAX_COMPARED, 4 * MAX_COMPARED)),
+        (Filter((("project", ("one",)),)), range(0, 4 * MAX_COMPARED, 40)),
+        (Filter(since=0, until=MAX_COMPARED), range(MAX_COMPARED + 1)),
     ):
-        for limit in (5, 4 * FEW):
+        for limit in (5, 4 * MAX_COMPARED):
             found = index.nearest(Kind.OBSERVATION, unit(1), limit, selection)
             assert len(found) == len(set(found)) == min(limit, len(chosen))
             assert {record for record, _ in found} <= set(chosen)
@@ -329,16 +329,16 @@ def test_many_vectors_are_found_whatever_share_is_selected(index: SemanticIndex)
 
 def _fill_many(index: SemanticIndex) -> dict[int, float]:
     draw = numpy.random.default_rng(3)
-    vectors = draw.standard_normal((4 * FEW, DIMENSION)).astype(numpy.float32)
+    vectors = draw.standard_normal((4 * MAX_COMPARED, DIMENSION)).astype(numpy.float32)
     vectors /= numpy.linalg.norm(vectors, axis=1, keepdims=True)
-    projects = ["one" if record % 40 == 0 else "many" for record in range(4 * FEW)]
+    projects = ["one" if record % 40 == 0 else "many" for record in range(4 * MAX_COMPARED)]
     rows = enumerate(zip(vectors, projects, strict=True))
     index.upsert([made(record, vector, at=record, project=name) for record, (vector, name) in rows])
     return {record: float(vector @ unit(1)) for record, vector in enumerate(vectors)}
 
 
 def test_a_record_of_many_parts_hides_no_other(index: SemanticIndex) -> None:
-    flood = made(1, *(unit(1, part / 10_000) for part in range(2 * FEW)))
+    flood = made(1, *(unit(1, part / 10_000) for part in range(2 * MAX_COMPARED)))
     index.upsert([flood, made(2, unit(1, 1)), made(3, unit(1, 2))])
     assert ids(index, limit=3) == [1, 2, 3]
 
@@ -461,7 +461,7 @@ def test_the_exact_index_starts_empty_every_time() -> None:
 def test_the_exact_index_finds_what_numpy_finds() -> None:
     index = ExactIndex(DIMENSION)
     model = _fill_many(index)
-    index.remove([Ref(Kind.OBSERVATION, record) for record in range(0, 4 * FEW, 3)])
+    index.remove([Ref(Kind.OBSERVATION, record) for record in range(0, 4 * MAX_COMPARED, 3)])
     left = {record: cosine for record, cosine in model.items() if record % 3}
     _assert_nearest(index.nearest(Kind.OBSERVATION, unit(1), 100, Filter()), left, 100)
 

@@ -9,7 +9,7 @@ import pytest
 from memsvc.adapters.sqlite.store import SqliteStore, open_store
 from memsvc.application.importing.ingest import BATCH, ingest
 from memsvc.core.filters import Filter
-from memsvc.core.ports.sources import Counter, Item, LeftOut, NotKept, Reading, Refused
+from memsvc.core.ports.sources import Counter, Item, Reading, Refused, Skipped, UnknownFields
 from memsvc.core.ports.store import Outcome
 from memsvc.core.records import Kind, Observation, Prompt, Record, Ref, WorkSession, kind_of
 
@@ -125,7 +125,7 @@ def test_a_dry_run_writes_nothing_and_foresees_the_real_run(store: SqliteStore) 
         observation(4, title="Twin"),
         observation(5, title="Twin"),
         Refused("line 9", "bad"),
-        LeftOut("internal"),
+        Skipped("internal"),
     )
     window = {Kind.OBSERVATION: 1000}
     foreseen = ingest(store, reading(*items, merge_within=window), dry_run=True)
@@ -168,7 +168,7 @@ def test_what_was_forgotten_stays_away(store: SqliteStore) -> None:
     store.forget(Ref(Kind.OBSERVATION, 1))
     report = ingest(store, reading(observation(1)))
     assert (report.stored, report.forgotten) == (0, 1)
-    assert "you had them forgotten" in str(report)
+    assert "skipped: deleted earlier" in str(report)
 
 
 def test_the_report_counts_every_refusal_and_keeps_the_first_places(store: SqliteStore) -> None:
@@ -180,19 +180,19 @@ def test_the_report_counts_every_refusal_and_keeps_the_first_places(store: Sqlit
 
 
 def test_a_source_of_noise_cannot_fill_the_memory_with_field_names(store: SqliteStore) -> None:
-    noise = [NotKept((f"field-{i}" + "x" * 1000,)) for i in range(5000)]
+    noise = [UnknownFields((f"field-{i}" + "x" * 1000,)) for i in range(5000)]
     report = ingest(store, reading(*noise))
-    assert sum(report.fields_not_kept.values()) == 5000
-    assert len(report.fields_not_kept) < 1100
+    assert sum(report.unknown_fields.values()) == 5000
+    assert len(report.unknown_fields) < 1100
     assert len(str(report)) < 5000
 
 
 def test_the_report_is_readable_and_fits_into_json(store: SqliteStore) -> None:
-    report = ingest(store, reading(observation(1), LeftOut("internal"), NotKept(("commit",))))
+    report = ingest(store, reading(observation(1), Skipped("internal"), UnknownFields(("commit",))))
     assert str(report).splitlines() == [
         "test: 1 stored (1 observation)",
-        "  1 left out: internal",
-        "  fields not kept: commit (1)",
+        "  1 skipped: internal",
+        "  unknown fields, not stored: commit (1)",
     ]
     said = json.loads(json.dumps(report.as_json()))
     assert said["stored"] == 1

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import records
 
-from memsvc.core.passages import MOST_PARTS, PART_WORDS, TITLE_WEIGHT, TITLE_WORDS, passages
 from memsvc.core.records import Observation, Prompt, Record, Summary
+from memsvc.core.semantic.passages import MAX_PARTS, PART_WORDS, TITLE_WEIGHT, TITLE_WORDS, passages
 
 LONG = " ".join(f"w{number}" for number in range(PART_WORDS * 2 + 10))
 
@@ -70,9 +70,9 @@ def test_a_body_that_just_fits_is_not_cut() -> None:
 
 
 def test_there_are_only_so_many_parts() -> None:
-    endless = " ".join(["word"] * PART_WORDS * (MOST_PARTS + 5))
+    endless = " ".join(["word"] * PART_WORDS * (MAX_PARTS + 5))
     whole, *parts = texts(Observation(title="t", narrative=endless))
-    assert len(parts) == len(whole) - 1 == MOST_PARTS
+    assert len(parts) == len(whole) - 1 == MAX_PARTS
 
 
 def test_an_endless_title_is_cut() -> None:
@@ -84,8 +84,8 @@ def test_an_endless_title_is_cut() -> None:
 @given(records)
 def test_any_record_has_texts_and_not_too_many(record: Record) -> None:
     whole, *parts = passages(record)
-    assert len(parts) <= MOST_PARTS
-    assert 1 <= len(whole) <= max(2, MOST_PARTS) + 1
+    assert len(parts) <= MAX_PARTS
+    assert 1 <= len(whole) <= max(2, MAX_PARTS) + 1
     assert all(len(mixture) == 1 for mixture in parts)
 
 

@@ -91,8 +91,6 @@ def test_a_dash_before_a_filter_excludes_its_values() -> None:
     query = parse("word -type:Change")
     expression_ = match(query, clauses(query))
     assert expression_.endswith(f'NOT (tags : "{tag("type", "change")}")')
-        f'NOT (tags : "{tag("type", "change")}")'
-    )
 
 
 @pytest.mark.parametrize(

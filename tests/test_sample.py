@@ -28,7 +28,7 @@ def test_it_imports_whole_and_a_second_time_adds_nothing(tmp_path: Path) -> None
     try:
         report = ingest(store, read_jsonl(SAMPLE))
         assert report.stored_kinds == {Kind.OBSERVATION: 121, Kind.SESSION: 24, Kind.PROMPT: 48}
-        assert (report.refused, report.fields_not_kept) == (0, {})
+        assert (report.refused, report.unknown_fields) == (0, {})
         again = ingest(store, read_jsonl(SAMPLE))
         assert (again.stored, again.unchanged) == (0, 193)
         webhook = Filter((("file", ("src/payments/webhook.ts",)),))

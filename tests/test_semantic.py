@@ -27,8 +27,9 @@ from memsvc.adapters.sqlite.vectors import SqliteVectors
 from memsvc.answers.budget import fit
 from memsvc.answers.page import Page
 from memsvc.answers.text import write_matches
+from memsvc.application.semantic.indexer import Factories
 from memsvc.application.semantic.switched_off import SwitchedOff
-from memsvc.application.semantic.worker import Parts, Semantic, best_of
+from memsvc.application.semantic.worker import SemanticWorker
 from memsvc.application.services import Services
 from memsvc.configuration.bootstrap import build_semantic, build_store
 from memsvc.configuration.settings import load_settings
@@ -36,6 +37,7 @@ from memsvc.core.errors import SemanticUnavailable
 from memsvc.core.filters import Filter
 from memsvc.core.ports.vectors import Embedder, SemanticSearch
 from memsvc.core.records import Kind, Observation, Prompt, Record, Summary
+from memsvc.core.semantic.cosines import rank_all
 from memsvc.core.tokens import count_tokens
 from memsvc.entrypoints.cli import main as cli
 from memsvc.entrypoints.cli import operations as commands
@@ -113,7 +115,7 @@ def charged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """What failed is tried again at once."""
-    monkeypatch.setattr("memsvc.application.semantic.worker.RETRY_SECONDS", 0.02)
+    monkeypatch.setattr("memsvc.application.semantic.indexer.RETRY_SECONDS", 0.02)
     monkeypatch.setattr("memsvc.application.semantic.worker.IDLE_SECONDS", 0.005)
 
 
@@ -181,7 +183,9 @@ def test_filters_hold_for_what_is_found_by_meaning(
     refs: list[str],
     exact: bool,
 ) -> None:
-    monkeypatch.setattr("memsvc.application.semantic.worker.MOST_EXACT", 1_000 if exact else -1)
+    monkeypatch.setattr(
+        "memsvc.application.semantic.neighbours.MAX_COMPARED", 1_000 if exact else -1
+    )
     page = get(charged, "/api/search", **{"query": "billed", **given_})
     assert sorted(refs_of(page)) == sorted(refs)
     assert page["total"] == len(refs)
@@ -653,8 +657,8 @@ def test_a_model_and_an_index_that_come_later_are_taken_up_without_a_restart(
 ) -> None:
     fill(own_store)
     absent = Absent(2, 2)
-    semantic = Semantic(
-        own_store, SqliteVectors(own_store.connections), Parts(absent.load, absent.open)
+    semantic = SemanticWorker(
+        own_store, SqliteVectors(own_store.connections), Factories(absent.load, absent.open)
     )
     client = client_over(own_store, semantic)
     semantic.start()
@@ -747,7 +751,7 @@ class Watched(ExactIndex):
 
     def __init__(self) -> None:
         super().__init__(DIMENSION)
-        self.semantic: Semantic | None = None
+        self.semantic: SemanticWorker | None = None
         self.told: list[dict[str, Any]] = []
 
     def clear(self) -> None:
@@ -771,10 +775,10 @@ def test_nobody_takes_an_emptied_index_for_a_full_one(own_store: SqliteStore) ->
 def test_cosines_lie_between_minus_1_and_1_and_ties_fall_by_id() -> None:
     vector = WordEmbedder().embed("payment retry ledger")
     rounded = numpy.stack([vector, vector]).astype(numpy.float16).astype(numpy.float32)
-    found = best_of({id: rounded for id in (5, 3, 9, 1)}, vector)
+    found = rank_all({id: rounded for id in (5, 3, 9, 1)}, vector)
     assert [id for id, _ in found] == [1, 3, 5, 9]
     assert all(-1 <= cosine <= 1 for _, cosine in found)
-    assert best_of({}, vector) == []
+    assert rank_all({}, vector) == []
 
 
 # -- the command line -----------------------------------------------------------------------------
@@ -876,7 +880,7 @@ def test_a_worker_that_gets_nowhere_is_not_waited_for_for_ever(
 ) -> None:
     stuck = Answer({"ok": False, "waiting": 7, "detail": "The model is not there; install it."})
     monkeypatch.setattr("memsvc.entrypoints.worker_process.ask_worker", lambda *_: stuck)
-    monkeypatch.setattr("memsvc.entrypoints.worker_process.STALLED", 0.1)
+    monkeypatch.setattr("memsvc.entrypoints.worker_process.MAX_STALL", 0.1)
     waiting = follow_worker(load_settings({"MEMSVC_HOME": str(tmp_path)}), SwitchedOff())
     assert next(waiting) == 7
     with pytest.raises(SemanticUnavailable, match="install it"):

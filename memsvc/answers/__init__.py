@@ -1,0 +1,1 @@
+"""Answers: pages, rows, snippets, token budgets, text."""

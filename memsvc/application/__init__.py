@@ -1,0 +1,1 @@
+"""The use cases: search, timeline, recent context, reading, writing, status."""

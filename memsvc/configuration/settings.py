@@ -1,4 +1,4 @@
-"""The settings table: environment variables, command line flags and documentation come from it."""
+"""The settings: one table from which environment variables and documentation are made."""
 
 import os
 from collections.abc import Mapping
@@ -7,12 +7,16 @@ from pathlib import Path
 
 import platformdirs
 
+from memsvc.configuration.indexes import INDEXES
 from memsvc.core.errors import BadRequest
+
+SEMANTIC = (*INDEXES, "off")
+"""The values of MEMSVC_SEMANTIC: an index, or off for full text alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One thing a user may set, through its environment variable."""
+    """One setting and its environment variable."""
 
     name: str
     default: str
@@ -24,18 +28,14 @@ class Setting:
 
 
 SETTINGS = (
-    Setting("home", "", "folder that holds all state; empty: the system's place for user data"),
+    Setting("home", "", "folder that holds all state; default: the system's folder for user data"),
     Setting("host", "127.0.0.1", "address the worker listens on"),
     Setting("port", "37777", "port the worker listens on; 0 picks a free one"),
     Setting("threads", "4", "requests answered at the same time (1-64)"),
-    Setting("semantic", "chroma", "semantic index: chroma, chroma-http, sqlite-vec, exact or off"),
+    Setting("semantic", "chroma", f"semantic index: {', '.join(INDEXES)} or off"),
     Setting("chroma_url", "http://127.0.0.1:8000", "Chroma server, for chroma-http"),
-    Setting("model", "", "folder with another model.onnx and tokenizer.json; empty: the bundled"),
+    Setting("model", "", "folder with model.onnx and tokenizer.json; default: the bundled model"),
 )
-
-
-INDEXES = ("chroma", "chroma-http", "sqlite-vec", "exact", "off")
-"""What may keep the vectors; off: full text alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,24 +61,24 @@ class Settings:
 
     @property
     def index_folder(self) -> Path:
-        """Where an index on this machine keeps its files; they can be deleted and made anew."""
+        """Where an index on this machine keeps its files; if deleted, they are rebuilt."""
         return self.home / "index"
 
 
 def address(host: str, port: int) -> str:
-    """The URL of a worker; an IPv6 address stands in brackets."""
+    """The URL of a worker; an IPv6 address is put in brackets."""
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
-    """The settings that the environment asks for. Raises BadRequest naming a bad variable."""
+    """The settings from the environment. Raises BadRequest naming a bad variable."""
     given = {s.name: environment.get(s.variable, "").strip() or s.default for s in SETTINGS}
     return Settings(
         home=Path(given["home"] or platformdirs.user_data_dir("memsvc")).expanduser().absolute(),
         host=given["host"],
         port=_whole_number("port", given["port"], 0, 65535),
         threads=_whole_number("threads", given["threads"], 1, 64),
-        semantic=_one_of("semantic", given["semantic"], INDEXES),
+        semantic=_one_of("semantic", given["semantic"], SEMANTIC),
         chroma_url=given["chroma_url"],
         model=Path(given["model"]).expanduser().absolute() if given["model"] else None,
     )

@@ -1,0 +1,1 @@
+"""Records, filters, the query language, fusion, dates: pure Python and numpy."""

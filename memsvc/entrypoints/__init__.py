@@ -1,0 +1,1 @@
+"""The entry points: HTTP, command line, MCP, session hook."""

@@ -9,21 +9,21 @@ import requests
 from memsvc.configuration.settings import Settings, address
 from memsvc.core.errors import StoreUnavailable
 
-PROBE = (0.5, 1.25)
-"""Seconds to wait for the worker to be there, and for a sign of life. Together below 2."""
+PROBE_SECONDS = (0.5, 1.25)
+"""Seconds to connect, and to wait for the health check. Together below 2."""
 
-ANSWER = (0.5, 30.0)
-"""Seconds to wait once it lives: a search over a large store may take its time."""
+ANSWER_SECONDS = (0.5, 30.0)
+"""Seconds to connect and to wait, once the worker is healthy: a large store may take long."""
 
-ALIVE = "/api/health"
+HEALTH = "/api/health"
 
 
 def worker_address(settings: Settings) -> str:
-    """Where the worker is: at MEMSVC_PORT if set, else where its file says, else the default."""
-    if os.environ.get("MEMSVC_PORT", "").strip() in ("", "0"):  # 0: it picked one itself
+    """The URL of the worker: MEMSVC_PORT if set, else the worker's file, else the default."""
+    if os.environ.get("MEMSVC_PORT", "").strip() in ("", "0"):  # 0: it picked one
         try:
-            told = json.loads(settings.worker_file.read_text("utf-8"))
-            return address(str(told["host"]), int(told["port"]))
+            written = json.loads(settings.worker_file.read_text("utf-8"))
+            return address(str(written["host"]), int(written["port"]))
         except (OSError, ValueError, KeyError, TypeError):
             pass
     return address(settings.host, settings.port)
@@ -39,18 +39,18 @@ def ask_worker(
 ) -> requests.Response:
     """The worker's answer. Raises StoreUnavailable with the command that starts it.
 
-    A sign of life is asked for first, so that a worker that is down or stuck is told of within
-    two seconds, while one that lives may take longer to answer.
+    Its health is asked for first: a worker that is down or stuck is reported within two seconds,
+    while a healthy one may take longer to answer.
     """
     where = worker_address(settings)
     session = requests.Session()
-    session.trust_env = False  # a proxy has no business between us and loopback
+    session.trust_env = False  # no proxy between us and loopback
     session.headers["Accept"] = accept
     try:
-        alive = session.get(f"{where}{ALIVE}", timeout=PROBE)
-        if (method, path) == ("GET", ALIVE) and not pairs:
-            return alive
-        return session.request(method, f"{where}{path}", params=list(pairs), timeout=ANSWER)
+        health = session.get(f"{where}{HEALTH}", timeout=PROBE_SECONDS)
+        if (method, path) == ("GET", HEALTH) and not pairs:
+            return health
+        return session.request(method, f"{where}{path}", params=list(pairs), timeout=ANSWER_SECONDS)
     except requests.RequestException as error:
         raise StoreUnavailable(_sentence(where, error)) from error
     finally:
@@ -58,12 +58,12 @@ def ask_worker(
 
 
 def answer_text(response: requests.Response) -> str:
-    """The text of an answer, whatever bytes came."""
+    """The text of an answer, whatever its bytes."""
     return response.content.decode("utf-8", "replace")
 
 
 def problem_text(response: requests.Response) -> str:
-    """A refusal as its sentence and the address of help; as it came if it is no problem."""
+    """A problem as its sentence and the address of help; other texts as they are."""
     text = answer_text(response)
     try:
         problem = json.loads(text)

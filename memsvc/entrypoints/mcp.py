@@ -1,4 +1,4 @@
-"""The MCP edge: tools over standard input and output, each call one request to the worker."""
+"""The MCP server: tools over standard input and output; each call is a request to the worker."""
 
 import logging
 import signal
@@ -35,7 +35,7 @@ _log = logging.getLogger("memsvc")
 
 def run_server(settings: Settings) -> None:
     """Answer one MCP client over standard input and output until it closes them."""
-    # Ctrl-C ends the process as it is: nothing wakes the thread that reads standard input
+    # Ctrl-C ends the process at once: nothing else wakes the thread that reads standard input
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     anyio.run(_serve, build_server(settings))
 
@@ -46,7 +46,7 @@ async def _serve(server: Server[Any]) -> None:
 
 
 def build_server(settings: Settings) -> Server[Any]:
-    """The server whose tools ask the worker that these settings name."""
+    """The server whose tools ask the worker of these settings."""
 
     async def list_tools(
         context: Context, given: types.PaginatedRequestParams | None
@@ -70,7 +70,7 @@ def build_server(settings: Settings) -> Server[Any]:
 
 
 def answer_call(settings: Settings, name: str, arguments: dict[str, Any]) -> types.CallToolResult:
-    """What a tool answers. Whatever goes wrong is an answer too: the model reads it."""
+    """The answer of a tool. Errors are answers too, for the model to read."""
     try:
         return _answer(settings, name, arguments)
     except MemsvcError as error:

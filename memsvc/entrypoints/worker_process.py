@@ -1,4 +1,4 @@
-"""Starting and stopping a worker that runs on its own."""
+"""Starting, stopping and watching a worker in a process of its own."""
 
 import json
 import os
@@ -14,17 +14,18 @@ from memsvc.core.errors import SemanticUnavailable, StoreUnavailable
 from memsvc.core.ports.vectors import SemanticSearch
 from memsvc.entrypoints.client import ask_worker, worker_address
 
-TO_COME = 120.0
-"""Seconds that a worker may take to come up, as long as its process lives: bringing a store of a
-million records up to date takes ten."""
+MAX_START = 120.0
+"""Seconds that a worker may take to start while its process lives: bringing a store of a million
+records up to date takes ten."""
 
-TO_GO = 10.0
-"""Seconds that a worker may take to go."""
+MAX_STOP = 10.0
+"""Seconds that a worker may take to stop."""
 
-STALLED = 30.0
-"""Seconds that a worker may take to index anything at all: a few long records take ten."""
+MAX_STALL = 30.0
+"""Seconds that a worker may index nothing: a few long records take ten."""
 
 STEP = 0.05
+"""Seconds between two looks at the worker."""
 
 
 def is_running(settings: Settings) -> bool:
@@ -36,10 +37,10 @@ def is_running(settings: Settings) -> bool:
 
 
 def start_worker(settings: Settings) -> str:
-    """Start a worker that outlives this command and say where it is.
+    """Start a worker that outlives this command, and say where it listens.
 
-    One that runs already is left alone. Raises StoreUnavailable with what the worker said when it
-    does not come up.
+    A worker that already runs is left alone. Raises StoreUnavailable with the last line of the
+    worker's log if it does not start.
     """
     if is_running(settings):
         return f"memsvc listens on {worker_address(settings)} already"
@@ -58,38 +59,38 @@ def start_worker(settings: Settings) -> str:
 
 
 def _await_answer(settings: Settings, worker: subprocess.Popen[bytes], log: Path) -> None:
-    end = time.monotonic() + TO_COME
+    end = time.monotonic() + MAX_START
     while time.monotonic() < end and worker.poll() is None:
         if settings.worker_file.exists() and is_running(settings):
             return
         time.sleep(STEP)
     if worker.poll() is None:
         worker.terminate()
-    said = log.read_text("utf-8", "replace").strip().splitlines()
-    last = said[-1] if said else "it said nothing"
-    raise StoreUnavailable(f"The worker did not come up: {last.removeprefix('memsvc: ')}")
+    lines = log.read_text("utf-8", "replace").strip().splitlines()
+    last = lines[-1] if lines else "its log is empty"
+    raise StoreUnavailable(f"The worker did not start: {last.removeprefix('memsvc: ')}")
 
 
 def stop_worker(settings: Settings) -> str:
-    """Ask the worker over this store to end, and wait until it has."""
+    """Stop the worker over this store, and wait until it has ended."""
     try:
         pid = int(json.loads(settings.worker_file.read_text("utf-8"))["pid"])
     except (OSError, ValueError, KeyError, TypeError):
         return "no worker runs over this store"
-    if not is_running(settings):  # the number may be another program's by now
+    if not is_running(settings):  # the process id may belong to another program by now
         settings.worker_file.unlink(missing_ok=True)
         return "no worker runs over this store"
     os.kill(pid, signal.SIGTERM)
-    end = time.monotonic() + TO_GO
+    end = time.monotonic() + MAX_STOP
     while settings.worker_file.exists() and time.monotonic() < end:
         time.sleep(STEP)
     return "stopped"
 
 
 def follow_here(settings: Settings, semantic: SemanticSearch) -> Iterator[int]:
-    """Index in this process until all is done; how many records wait, again and again.
+    """Index in this process until all is done, yielding how many records still wait.
 
-    Raises SemanticUnavailable when it cannot be done.
+    Raises SemanticUnavailable.
     """
     try:
         while semantic.step():
@@ -99,18 +100,18 @@ def follow_here(settings: Settings, semantic: SemanticSearch) -> Iterator[int]:
 
 
 def follow_worker(settings: Settings, semantic: SemanticSearch) -> Iterator[int]:
-    """Watch the worker index until all is done; how many records wait, again and again.
+    """Watch the worker index until all is done, yielding how many records still wait.
 
-    Raises SemanticUnavailable when it cannot be done.
+    Raises SemanticUnavailable when the number has not changed for too long.
     """
-    before, end = None, time.monotonic() + STALLED
+    before, end = None, time.monotonic() + MAX_STALL
     while True:
-        told = ask_worker(settings, "GET", "/api/readiness").json()["parts"]["semantic"]
-        if told["ok"] and not told["waiting"]:
+        state = ask_worker(settings, "GET", "/api/readiness").json()["parts"]["semantic"]
+        if state["ok"] and not state["waiting"]:
             return
-        if told["waiting"] != before:
-            before, end = told["waiting"], time.monotonic() + STALLED
+        if state["waiting"] != before:
+            before, end = state["waiting"], time.monotonic() + MAX_STALL
             yield before
         if time.monotonic() > end:
-            raise SemanticUnavailable(told["detail"])
+            raise SemanticUnavailable(state["detail"])
         time.sleep(STEP)

@@ -1,0 +1,1 @@
+"""What clients may ask and write: parameters, records, results."""

@@ -1,1 +1,1 @@
-"""Readers of other formats, and `ingest`, which writes what they read into a store."""
+"""Readers of other formats, one module each; the table is in `memsvc.configuration.importers`."""

@@ -1,7 +1,7 @@
-"""A git repository's history as memories: one observation for each commit of the current branch.
+"""A git repository's history: one observation for each commit of the current branch.
 
 A commit's type comes from a conventional prefix (`fix(api)!: …`) or else from its wording, its
-concepts from a few words of its body (`_CONCEPTS`). Trailers such as Signed-off-by are dropped.
+concepts from wording in its body (`_CONCEPTS`). Trailers such as Signed-off-by are dropped.
 """
 
 import contextlib
@@ -19,9 +19,9 @@ from memsvc.core.ports.sources import Counter, Item, Reading
 from memsvc.core.records import Observation
 from memsvc.schemas.records import clean_text
 
-_MOST_FILES = 1000  # a commit that imports a whole tree is no event in each file's history
-_LONGEST_SUBTITLE = 200
-_LAST_SECOND = 253_402_300_799
+MAX_FILES: Final = 1000  # a commit that adds a whole tree is no event in each file's history
+MAX_SUBTITLE: Final = 200
+MAX_SECONDS: Final = 253_402_300_799
 
 _PREFIX = re.compile(r"(\w+)(?:\([^)]*\))?!?:\s")
 _TYPE_OF_PREFIX: Final = {
@@ -57,14 +57,14 @@ _SENTENCE = re.compile(r".+?(?:[.!?](?=\s|$)|\n\s*\n|$)", re.S)
 
 _FIELDS: Final = ("%H", "%at", "%ad", "%s", "%b")
 _QUIET: Final = {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
-_ELSEWHERE: Final = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE"})
-"""Set inside a git hook, where they would win over the folder that was asked for."""
+_REDIRECTING: Final = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE"})
+"""Set inside a git hook, where they would override the folder that we name."""
 
 
 def read_git(path: Path) -> Reading:
     """Read the history of the repository in a folder, oldest commit first, without merges.
 
-    Raises SourceUnreadable if there is no repository, no commit or no git.
+    Raises SourceUnreadable if there is no repository or no commit, or git is missing.
     """
     project = project_of(path)
     total = _count_commits(path)
@@ -74,12 +74,12 @@ def read_git(path: Path) -> Reading:
 
 
 def project_of(path: Path) -> str:
-    """The name of the repository that a folder is in, the same in each of its worktrees.
+    """The name of the repository that a folder is in, the same in all its worktrees.
 
-    Raises SourceUnreadable if it is in none, or there is no git.
+    Raises SourceUnreadable if it is in none, or git is missing.
     """
-    told = _ask(path, "rev-parse", "--path-format=absolute", "--git-common-dir")
-    common = Path(told.strip())
+    answer = _ask(path, "rev-parse", "--path-format=absolute", "--git-common-dir")
+    common = Path(answer.strip())
     named = common.parent if common.name == ".git" else common
     return clean_text(os.fsencode(named.name).decode("utf-8", "replace")).removesuffix(".git")
 
@@ -95,15 +95,15 @@ def _count_commits(path: Path) -> int:
 
 
 def _ask(path: Path, *arguments: str) -> str:
-    """What git answers to a short question."""
-    with _answer(path, *arguments) as output:
+    """The output of a short git command."""
+    with _run(path, *arguments) as output:
         return output.read().decode("utf-8", "surrogateescape")
 
 
 @contextlib.contextmanager
-def _answer(path: Path, *arguments: str) -> Iterator[IO[bytes]]:
-    """What git answers, as it comes; raises SourceUnreadable if git failed in the end."""
-    with tempfile.TemporaryFile() as said, _start(path, arguments, said) as process:
+def _run(path: Path, *arguments: str) -> Iterator[IO[bytes]]:
+    """The output of git as a stream. Raises SourceUnreadable at the end if git failed."""
+    with tempfile.TemporaryFile() as errors, _start(path, arguments, errors) as process:
         assert process.stdout
         try:
             yield process.stdout
@@ -111,18 +111,18 @@ def _answer(path: Path, *arguments: str) -> Iterator[IO[bytes]]:
             process.kill()
             raise
         if process.wait():
-            said.seek(0)
-            raise _explain(path, said.read())
+            errors.seek(0)
+            raise _explain(path, errors.read())
 
 
-def _start(path: Path, arguments: Sequence[str], said: IO[bytes]) -> subprocess.Popen[bytes]:
-    inherited = {name: value for name, value in os.environ.items() if name not in _ELSEWHERE}
+def _start(path: Path, arguments: Sequence[str], errors: IO[bytes]) -> subprocess.Popen[bytes]:
+    inherited = {name: value for name, value in os.environ.items() if name not in _REDIRECTING}
     try:
         return subprocess.Popen(
             ["git", "-C", str(path), "-c", "core.quotePath=false", *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=said,
+            stderr=errors,
             env={**inherited, **_QUIET},
         )
     except FileNotFoundError as error:
@@ -132,10 +132,10 @@ def _start(path: Path, arguments: Sequence[str], said: IO[bytes]) -> subprocess.
         ) from error
 
 
-def _explain(path: Path, said: bytes) -> SourceUnreadable:
+def _explain(path: Path, errors: bytes) -> SourceUnreadable:
     if not path.is_dir():
         return SourceUnreadable(f"There is no folder {path}; give the path of a git repository.")
-    text = said.decode("utf-8", "replace").strip().removeprefix("fatal: ")
+    text = errors.decode("utf-8", "replace").strip().removeprefix("fatal: ")
     if "not a git repository" in text:
         return SourceUnreadable(
             f"{path} is not in a git repository; give the path of one that has commits."
@@ -144,19 +144,19 @@ def _explain(path: Path, said: bytes) -> SourceUnreadable:
 
 
 def _read_commits(path: Path, project: str, counter: Counter) -> Iterator[Item]:
-    mark = secrets.token_hex(16)  # starts a commit; no file can happen to be called so
+    mark = secrets.token_hex(16)  # starts a commit; no file has such a name by accident
     form = "%x00".join((mark, *_FIELDS, ""))
     which = ("log", "--reverse", "--date-order", "--no-merges")
     names = ("--name-only", "--no-renames", "-z")
     plain = ("--no-show-signature", "--no-color", "--no-notes", "--encoding=UTF-8", "--date=short")
-    with _answer(path, *which, *names, *plain, f"--format={form}", "HEAD") as output:
+    with _run(path, *which, *names, *plain, f"--format={form}", "HEAD") as output:
         for fields in _commits(_pieces(output), mark):
             counter.done += 1
             yield _observation(fields, project)
 
 
 def _pieces(output: IO[bytes]) -> Iterator[str]:
-    """The pieces of a stream between NULs."""
+    """The pieces of a stream that NULs separate."""
     rest = b""
     while block := output.read(65_536):
         *whole, rest = (rest + block).split(b"\0")
@@ -187,10 +187,10 @@ def _observation(fields: Sequence[str], project: str) -> Observation:
         narrative=text,
         facts=_facts(len(files)),
         concepts=_concepts(kind, text),
-        files_modified=tuple(files[:_MOST_FILES]),
+        files_modified=tuple(files[:MAX_FILES]),
         project=project,
         session_id=f"{project}-{day}",
-        created_at_epoch=min(max(int(seconds or 0), 1), _LAST_SECOND) * 1000,
+        created_at_epoch=min(max(int(seconds or 0), 1), MAX_SECONDS) * 1000,
         source=f"git:{project}",
         source_id=commit,
     )
@@ -205,9 +205,9 @@ def _files(pieces: Sequence[str]) -> list[str]:
 
 
 def _facts(files: int) -> tuple[str, ...]:
-    if files <= _MOST_FILES:
+    if files <= MAX_FILES:
         return ()
-    return (f"Changed {files:,} files; the first {_MOST_FILES:,} are listed.",)
+    return (f"Changed {files:,} files; the first {MAX_FILES:,} are listed.",)
 
 
 def _without_trailers(body: str) -> str:
@@ -217,13 +217,13 @@ def _without_trailers(body: str) -> str:
 def _first_sentence(text: str) -> str:
     match = _SENTENCE.match(text)
     sentence = " ".join(match[0].split()) if match else ""
-    if len(sentence) <= _LONGEST_SUBTITLE:
+    if len(sentence) <= MAX_SUBTITLE:
         return sentence
-    return f"{sentence[: _LONGEST_SUBTITLE - 1].rstrip()}…"
+    return f"{sentence[: MAX_SUBTITLE - 1].rstrip()}…"
 
 
 def commit_type(subject: str) -> str:
-    """The type of observation that a commit's subject speaks of."""
+    """The observation type of a commit, from its subject."""
     prefix = _PREFIX.match(subject)
     if prefix and (known := _TYPE_OF_PREFIX.get(prefix[1].lower())):
         return known
@@ -231,6 +231,6 @@ def commit_type(subject: str) -> str:
 
 
 def _concepts(kind: str, text: str) -> tuple[str, ...]:
-    """`problem-solution` for a bugfix, else `what-changed`, and what the body's words show."""
+    """`problem-solution` for a bugfix, else `what-changed`, and those that the body mentions."""
     first = "problem-solution" if kind == "bugfix" else "what-changed"
     return (first, *(concept for concept, wording in _CONCEPTS if wording.search(text)))

@@ -13,15 +13,15 @@ from typing import BinaryIO, cast
 from marshmallow import ValidationError
 
 from memsvc.core.errors import SourceUnreadable
-from memsvc.core.ports.sources import Counter, Item, NotKept, Reading, Refused
+from memsvc.core.ports.sources import Counter, Item, Reading, Refused, UnknownFields
 from memsvc.core.records import Kind
 from memsvc.schemas.records import ALIASES, load_record, read_kind, record_fields
 
 SAMPLE = Path(__file__).with_name("sample.jsonl")
-"""The bundled sample: a made-up team's memories, for trying things out."""
+"""The bundled sample: the memories of a fictional team, to try things out."""
 
 STANDARD_INPUT = "-"
-LONGEST_LINE = 5 * 1024 * 1024  # as long as the body of a request may be
+MAX_LINE = 5 * 1024 * 1024  # bytes; as long as the body of a request may be
 _GZIP_MAGIC = b"\x1f\x8b"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -30,7 +30,7 @@ def read_jsonl(path: str | Path, *, source: str | None = None) -> Reading:
     """Read a JSON Lines file; `-` reads standard input.
 
     The records' source is `jsonl:<name of the file>` unless a line, or `source`, names another.
-    Raises SourceUnreadable if the file cannot be opened; a bad line is refused alone.
+    Raises SourceUnreadable if the file cannot be opened; a bad line alone is refused.
     """
     counter = Counter()
     if str(path) == STANDARD_INPUT:
@@ -76,18 +76,18 @@ def _read_lines(raw: io.BufferedReader, source: str, counter: Counter) -> Iterat
 
 
 def _lines(file: BinaryIO | io.BufferedReader) -> Iterator[bytes | Refused]:
-    """The lines of a file; one that is too long, or damage to the file, as its refusal's reason."""
+    """The lines of a file; a line that is too long, or damage to the file, as a refusal."""
     try:
-        while line := file.readline(LONGEST_LINE + 1):
-            yield _refuse_rest(file) if len(line) > LONGEST_LINE else line
+        while line := file.readline(MAX_LINE + 1):
+            yield _refuse_rest(file) if len(line) > MAX_LINE else line
     except (EOFError, zlib.error, OSError) as error:
-        yield Refused("", f"the file cannot be read beyond this place ({error})")
+        yield Refused("", f"the file cannot be read from here on ({error})")
 
 
 def _refuse_rest(file: BinaryIO | io.BufferedReader) -> Refused:
-    while (rest := file.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
+    while (rest := file.readline(MAX_LINE)) and not rest.endswith(b"\n"):
         pass
-    return Refused("", f"longer than the {LONGEST_LINE // 1024 // 1024} MiB that a line may have")
+    return Refused("", f"longer than {MAX_LINE // 1024 // 1024} MiB")
 
 
 def _read_line(line: bytes | Refused, place: str, source: str) -> Iterator[Item]:
@@ -105,7 +105,7 @@ def _read_body(body: object, source: str) -> Iterator[Item]:
         raise ValidationError({"record": [f"expected a JSON object, was given {_short(body)}"]})
     record = load_record(body, source=source)
     if unknown := body.keys() - _known_fields(read_kind(body)):
-        yield NotKept(tuple(unknown))
+        yield UnknownFields(tuple(unknown))
     yield record
 
 
@@ -127,10 +127,10 @@ def _reason(error: Exception) -> str:
 def _messages(error: ValidationError) -> Iterator[str]:
     given = error.messages
     for name, messages in given.items() if isinstance(given, dict) else [("record", given)]:
-        said = messages if isinstance(messages, list) else [str(messages)]
-        yield f"{name}: {' '.join(map(str, said))}"
+        texts = messages if isinstance(messages, list) else [str(messages)]
+        yield f"{name}: {' '.join(map(str, texts))}"
 
 
-def _short(value: object, longest: int = 60) -> str:
+def _short(value: object, width: int = 60) -> str:
     text = value if isinstance(value, str) else repr(value)
-    return text if len(text) <= longest else f"{text[: longest - 3]}..."
+    return text if len(text) <= width else f"{text[: width - 3]}..."

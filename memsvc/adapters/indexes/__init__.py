@@ -1,1 +1,1 @@
-"""Semantic indexes: each module is one adapter behind the port `SemanticIndex`."""
+"""Vector indexes, one module each; the table is in `memsvc.configuration.indexes`."""

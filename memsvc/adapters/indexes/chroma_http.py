@@ -1,4 +1,4 @@
-"""Chroma on a server. Several stores can share one: each has a prefix of its own."""
+"""Chroma on a server. Several stores can share one: each has its own prefix."""
 
 import contextlib
 from collections.abc import Callable
@@ -20,15 +20,15 @@ PORTS = {"http": 8000, "https": 443}
 def open_chroma_http(url: str, prefix: str, dimension: int, *, timeout: float = 5.0) -> ChromaIndex:
     """The index on the server at `http[s]://host[:port]`, in collections named `prefix-kind`.
 
-    The prefix is of letters, digits and `._-`; no two processes may write under the same. Raises
-    SemanticUnavailable if the URL is none; that nobody answers there shows at the first call, which
-    waits so many seconds for each answer, as all do.
+    The prefix is of letters, digits and `._-`; only one process may write under it. `timeout` is in
+    seconds, for each answer of the server. Raises SemanticUnavailable for a bad URL; a server that
+    does not answer fails the first call.
     """
     return ChromaIndex(_Server(url, prefix, timeout), dimension)
 
 
 class _Server:
-    """Small batches: each must be written within the time that is waited for an answer."""
+    """Small batches: the server must write each within the timeout."""
 
     batch = 250
 
@@ -42,7 +42,7 @@ class _Server:
         return f"{self._prefix}-{kind}"
 
     def connect(self, check: Callable[[Client], None]) -> Client:
-        # Chroma's client waits for ever, already while it is made: so we ask first ourselves.
+        # Chroma's client has no timeout, not even while it is made: so we ask the server first.
         requests.get(f"{self._url}/api/v2/heartbeat", timeout=self._timeout).raise_for_status()
         secure = self._scheme == "https"
         made = chromadb.HttpClient(self._host, self._port, secure, settings=quiet_settings())
@@ -69,7 +69,7 @@ class _Server:
         self.disconnect(client)
 
     def release(self) -> None:
-        """There is nothing besides the client."""
+        """Nothing to release besides the client."""
 
     def explain(self, error: BaseException) -> str:
         return (
@@ -79,7 +79,7 @@ class _Server:
 
 
 def _sessions(client: Any) -> list[Any]:
-    """The HTTP sessions of a client: it has two, with no timeout, and closes neither."""
+    """The HTTP sessions of a client: it has two, without timeout, and closes neither."""
     return [part._server._session for part in (client, client._admin_client)]
 
 
@@ -90,5 +90,5 @@ def _address(url: str) -> tuple[str, str, int]:
         if parts.scheme in PORTS and parts.hostname:
             return parts.scheme, parts.hostname, parts.port or PORTS[parts.scheme]
     raise SemanticUnavailable(
-        f"{url!r} is no address of a Chroma server; give it like http://127.0.0.1:8000."
+        f"{url!r} is not the address of a Chroma server; give it like http://127.0.0.1:8000."
     )

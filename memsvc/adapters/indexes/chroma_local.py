@@ -30,14 +30,14 @@ else:
 
 
 HEADER: Final = struct.Struct("<12xQQQ")
-"""Of a graph of hnswlib: how many vectors it has room for, how many it holds, bytes of each."""
+"""The header of an hnswlib graph: its capacity, how many vectors it holds, bytes of each."""
 
 
 def open_chroma(folder: Path, dimension: int) -> ChromaIndex:
-    """The index in a folder, which is made if missing; the lock lies beside it.
+    """The index in a folder, which is created if missing; its lock file lies beside it.
 
-    Raises SemanticUnavailable if another index, here or in another process, has this folder. That
-    it cannot be read shows at the first call, so that it can be cleared.
+    Raises SemanticUnavailable if another index, here or in another process, uses the folder. An
+    unreadable folder fails the first call instead, so that it can be cleared.
     """
     return ChromaIndex(_Folder(folder.absolute()), dimension)
 
@@ -55,11 +55,11 @@ class _Folder:
         return str(kind)
 
     def connect(self, check: Callable[[Client], None]) -> Client:
-        # Chroma is native code: files that were torn apart can end or hang the process. Whoever
-        # starts after such an end finds the mark, and does not try again.
+        # Chroma is native code: damaged files can crash or hang the process. A process that starts
+        # after that finds the mark and does not try again.
         mark = self._folder / "opening"
         if mark.exists():
-            raise OSError("reading it ended the process that tried last")
+            raise OSError("reading it crashed the last process that tried")
         _check_graphs(self._folder)
         self._folder.mkdir(parents=True, exist_ok=True)
         mark.touch()
@@ -73,7 +73,7 @@ class _Folder:
         try:
             client = cast(Client, chromadb.PersistentClient(path, quiet_settings()))
         except BaseException:
-            # Chroma keeps what failed to start, and would hand it out the next time.
+            # Chroma keeps a client that failed to start, and would return it the next time.
             SharedSystemClient._identifier_to_system.pop(path, None)
             raise
         try:
@@ -88,7 +88,9 @@ class _Folder:
 
     def wipe(self, client: Client | None) -> None:
         if client is not None:
-            with contextlib.suppress(Exception):  # what cannot be read may fail to close as well
+            with contextlib.suppress(
+                Exception
+            ):  # a client that cannot read may fail to close as well
                 client.close()
         if self._folder.is_dir():
             shutil.rmtree(self._folder)
@@ -100,8 +102,8 @@ class _Folder:
 
     def explain(self, error: BaseException) -> str:
         return (
-            f"The semantic index in {self._folder} cannot be used ({in_one_line(error)}); it holds "
-            "nothing of its own, so delete the folder and it is made anew."
+            f"The semantic index in {self._folder} cannot be used ({in_one_line(error)}); it is "
+            "only a copy, so delete the folder and it is rebuilt."
         )
 
 
@@ -124,8 +126,8 @@ def _locked(folder: Path) -> int:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise SemanticUnavailable(
-            f"The semantic index in {folder} cannot be made ({in_one_line(error)}); check the "
-            "rights on its folder."
+            f"The semantic index in {folder} cannot be created ({in_one_line(error)}); check the "
+            "permissions of its folder."
         ) from error
     try:
         _lock(descriptor)

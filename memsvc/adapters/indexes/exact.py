@@ -1,4 +1,4 @@
-"""Vectors in memory, compared one by one: exact, nothing on disk, filled anew at each start."""
+"""Vectors in memory, compared one by one: exact, nothing on disk, refilled at each start."""
 
 import threading
 from collections.abc import Sequence
@@ -6,10 +6,11 @@ from collections.abc import Sequence
 import numpy
 from numpy.typing import NDArray
 
-from memsvc.adapters.indexes.filtering import Labels, as_matrix, best, doubled
+from memsvc.adapters.indexes.filtering import Labels, as_matrix, doubled
 from memsvc.core.filters import Filter
 from memsvc.core.ports.vectors import Embedded, Vector
 from memsvc.core.records import Kind, Ref
+from memsvc.core.semantic.cosines import best
 
 
 class ExactIndex:
@@ -64,7 +65,7 @@ class ExactIndex:
 
 
 class _Shelf:
-    """The vectors of one kind, each in the row that its labels have."""
+    """The vectors of one kind, each in the same row as its labels."""
 
     def __init__(self, dimension: int) -> None:
         self.labels = Labels()

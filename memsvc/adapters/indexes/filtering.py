@@ -1,4 +1,4 @@
-"""What the semantic indexes share: labels to select records by, and the choice of the best."""
+"""What the semantic indexes share: the labels that filters select records by."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -6,19 +6,18 @@ from typing import Any, Final
 import numpy
 from numpy.typing import NDArray
 
-from memsvc.core.filters import Filter
+from memsvc.core.filters import FIELDS, Filter
 from memsvc.core.ports.vectors import Embedded, Vector
 from memsvc.core.records import Ref
 
-FIELDS: Final = ("project", "type", "concept")
+SELECTABLE: Final = tuple(name for name, field in FIELDS.items() if not field.is_path)
 """The groups that a filter may hold here."""
 
 Groups = Sequence[tuple[str, Sequence[str]]]
 
 _ROW: Final = numpy.dtype(
-    [("record", "i8"), ("created_at_epoch", "i8"), *((field, "i4") for field in FIELDS)]
+    [("record", "i8"), ("created_at_epoch", "i8"), *((field, "i4") for field in SELECTABLE)]
 )
-_TIE: Final = 1e-6  # cosines nearer than this are one: the last bits depend on where a row lies
 
 
 class Labels:
@@ -29,7 +28,7 @@ class Labels:
         self._table = numpy.zeros(16, _ROW)
         self._rows: dict[int, list[int]] = {}
         # Each combination of values has a number, so that a filter is tried once on each of them.
-        self._numbers: dict[str, dict[tuple[str, ...], int]] = {field: {} for field in FIELDS}
+        self._numbers: dict[str, dict[tuple[str, ...], int]] = {field: {} for field in SELECTABLE}
 
     @property
     def records(self) -> NDArray[numpy.int64]:
@@ -47,7 +46,7 @@ class Labels:
             self._table = doubled(self._table)
         row = self.size
         values = dict(groups)
-        numbers = (self._number(field, tuple(values.get(field, ()))) for field in FIELDS)
+        numbers = (self._number(field, tuple(values.get(field, ()))) for field in SELECTABLE)
         self._table[row] = (record, created_at_epoch, *numbers)
         self._rows.setdefault(record, []).append(row)
         self.size += 1
@@ -96,9 +95,9 @@ def doubled(array: NDArray[Any]) -> NDArray[Any]:
 def folded_groups(selection: Filter) -> list[tuple[str, frozenset[str]]]:
     """The groups of a filter with folded values. Raises ValueError at one that no index holds."""
     for field, _ in selection.groups:
-        if field not in FIELDS:
+        if field not in SELECTABLE:
             raise ValueError(f"a semantic index cannot select by {field}")
-    return [(field, frozenset(map(str.casefold, values))) for field, values in selection.groups]
+    return [(field, frozenset(map(FIELDS[field].key, values))) for field, values in selection.groups]
 
 
 def latest(records: Sequence[Embedded]) -> list[Embedded]:
@@ -113,28 +112,3 @@ def as_matrix(vectors: Any, dimension: int) -> Vector:
     if matrix.shape[1] != dimension or not numpy.isfinite(matrix).all():
         raise ValueError(f"vectors of {dimension} finite numbers expected, got {matrix.shape}")
     return matrix
-
-
-def best(
-    records: NDArray[numpy.int64], cosines: NDArray[numpy.float32], limit: int
-) -> list[tuple[int, float]]:
-    """The `limit` records with the highest cosines, each by its best row, ties by id."""
-    take = limit
-    while limit > 0:
-        rows = _highest(cosines, take)
-        rounded = numpy.clip(cosines[rows].astype(numpy.float64), -1, 1).round(6)
-        found: dict[int, float] = {}
-        for row in numpy.lexsort((records[rows], -rounded)):
-            found.setdefault(int(records[rows[row]]), float(rounded[row]))
-        if len(found) >= limit or len(rows) == len(cosines):
-            return list(found.items())[:limit]
-        take *= 2
-    return []
-
-
-def _highest(cosines: NDArray[numpy.float32], take: int) -> NDArray[numpy.int64]:
-    if take >= len(cosines):
-        return numpy.arange(len(cosines))
-    last = len(cosines) - take
-    lowest = numpy.partition(cosines, last)[last]
-    return numpy.flatnonzero(cosines >= lowest - _TIE)

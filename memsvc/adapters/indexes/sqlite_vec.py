@@ -1,7 +1,7 @@
-"""Vectors in an SQLite file of their own, through the extension sqlite-vec: exact, no Chroma.
+"""Vectors in their own SQLite file, with the extension sqlite-vec: exact, no Chroma.
 
-apsw brings its own SQLite, for Python's may be built without extensions. Two SQLites in one process
-must never open the same file, so the store's file is never opened here.
+apsw brings its own SQLite, because Python's may be built without extensions. Two copies of SQLite
+in one process must never open the same file, so the store's file is never opened here.
 """
 
 import contextlib
@@ -13,11 +13,12 @@ from typing import Any, Final
 
 import numpy
 
-from memsvc.adapters.indexes.filtering import as_matrix, best, folded_groups
+from memsvc.adapters.indexes.filtering import as_matrix, folded_groups
 from memsvc.core.errors import SemanticUnavailable
 from memsvc.core.filters import Filter
 from memsvc.core.ports.vectors import Embedded, Vector
 from memsvc.core.records import Kind, Ref
+from memsvc.core.semantic.cosines import best
 
 try:
     import apsw
@@ -29,8 +30,8 @@ except ImportError as error:
     ) from error
 
 BUSY_MS: Final = 5_000
-MOST: Final = 4_096
-"""sqlite-vec gives no more nearest ones at a time."""
+MAX_NEAREST: Final = 4_096
+"""sqlite-vec finds no more at a time."""
 
 _TABLES: Final = """
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
@@ -49,14 +50,15 @@ CREATE INDEX IF NOT EXISTS labels_by_part ON labels (part);
 
 
 def open_sqlite_vec(file: Path, dimension: int) -> "SqliteVecIndex":
-    """The index in a file, which is made if missing. That it cannot be read shows at the first
-    call, so that it can be cleared.
+    """The index in a file, which is created if missing.
+
+    An unreadable file fails the first call, so that it can be cleared.
     """
     return SqliteVecIndex(file.absolute(), dimension)
 
 
 class SqliteVecIndex:
-    """All of it in one file: what a kind's vectors are selected by, and the vectors themselves."""
+    """Vectors, and the labels by which filters select them, in one file."""
 
     def __init__(self, file: Path, dimension: int) -> None:
         self._file = file
@@ -136,8 +138,8 @@ class SqliteVecIndex:
         except (apsw.Error, OSError) as error:
             self._disconnect()
             raise SemanticUnavailable(
-                f"The semantic index {self._file} cannot be used ({error}); it holds nothing of "
-                "its own, so delete the file and it is made anew."
+                f"The semantic index {self._file} cannot be used ({error}); it is only a "
+                "copy, so delete the file and it is rebuilt."
             ) from error
 
     def _disconnect(self) -> None:
@@ -155,7 +157,7 @@ def _connect(file: Path, dimension: int) -> apsw.Connection:
         connection.load_extension(sqlite_vec.loadable_path())
         connection.enable_load_extension(False)
         connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")  # a cache: lost batches are written again
+        connection.execute("PRAGMA synchronous = NORMAL")  # a cache: a lost batch is written again
         _prepare(connection, dimension)
     except BaseException:
         connection.close(True)
@@ -205,13 +207,13 @@ def _drop(writer: apsw.Connection, ref: Ref) -> None:
 
 
 def _chosen(kind: Kind, selection: Filter) -> tuple[str, list[Any]]:
-    """The condition on `parts` that a filter is, and its values."""
+    """A filter as a condition on `parts`, and its values."""
     terms = ["kind = ?"]
     values: list[Any] = [str(kind)]
-    for sign, moment in ((">=", selection.since), ("<=", selection.until)):
-        if moment is not None:
+    for sign, bound in ((">=", selection.since), ("<=", selection.until)):
+        if bound is not None:
             terms.append(f"created_at_epoch {sign} ?")
-            values.append(moment)
+            values.append(bound)
     for field, wanted in folded_groups(selection):
         terms.append(
             "id IN (SELECT part FROM labels WHERE field = ? "
@@ -229,10 +231,10 @@ def _search(
     chosen: str,
     values: list[Any],
 ) -> list[Any]:
-    """The record and the distance of each of the nearest parts, `limit` records if there are."""
+    """The record and the distance of the nearest vectors: of `limit` records, if there are."""
     only = "" if len(values) == 1 else f"AND rowid IN (SELECT id FROM parts WHERE {chosen})"
     width = limit
-    while width <= MOST:
+    while width <= MAX_NEAREST:
         rows = reader.execute(
             "SELECT record, distance FROM (SELECT rowid AS part, distance "
             f"FROM {kind}_vectors WHERE embedding MATCH ? AND k = ? {only}) "

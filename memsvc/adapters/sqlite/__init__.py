@@ -1,0 +1,1 @@
+"""The store and its vectors in one SQLite file."""

@@ -9,11 +9,11 @@ from pathlib import Path
 from memsvc.core.errors import MemsvcError, StoreDamaged, StoreUnavailable
 
 BUSY_SECONDS = 10.0
-CACHE_KIB = 8_192  # a connection; four readers and the writer stay far below 120 MB resident
+CACHE_KIB = 8_192  # per connection: four readers and the writer stay far below 120 MB resident
 
 
 class Connections:
-    """All connections to one database file. Open with `create=True` to make the file if missing."""
+    """All connections to one database file; the writer makes the file if it is missing."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -34,7 +34,7 @@ class Connections:
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[sqlite3.Connection]:
-        """This thread's reader, which sees one state of the store for a while."""
+        """This thread's reader, which sees a single state of the store inside the block."""
         with store_errors(self.path):
             reader = self.reader()
             if reader.in_transaction:
@@ -81,8 +81,8 @@ class Connections:
 
 
 def _prepare_writer(writer: sqlite3.Connection) -> None:
-    # WAL lets readers go on while a write is under way; FULL keeps an acknowledged write through
-    # a power failure; secure_delete overwrites what a user had forgotten.
+    # WAL lets readers continue during a write; FULL keeps an acknowledged write through a power
+    # failure; secure_delete overwrites deleted records on disk.
     writer.execute("PRAGMA journal_mode = WAL")
     writer.execute("PRAGMA synchronous = FULL")
     writer.execute("PRAGMA secure_delete = ON")
@@ -102,7 +102,7 @@ def immediate(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
 
 @contextlib.contextmanager
 def store_errors(path: Path) -> Iterator[None]:
-    """Turn what SQLite says of the file into a sentence with a remedy."""
+    """Raise SQLite's errors as MemsvcError, with a remedy."""
     try:
         yield
     except sqlite3.Error as error:
@@ -110,7 +110,7 @@ def store_errors(path: Path) -> Iterator[None]:
 
 
 def explain_error(path: Path, error: sqlite3.Error) -> MemsvcError:
-    """The error a user should read for what SQLite raised."""
+    """The error that tells a user what happened and what to do."""
     text = str(error)
     if "locked" in text or "busy" in text:
         return StoreUnavailable(
@@ -119,10 +119,11 @@ def explain_error(path: Path, error: sqlite3.Error) -> MemsvcError:
     if "malformed" in text or "not a database" in text:
         return StoreDamaged(
             f"The store {path} is damaged ({text}); nothing was changed. Move it away and import "
-            "again, or put a copy of it from before in its place."
+            "again, or restore a backup."
         )
     if "unable to open" in text or "readonly" in text or "disk" in text:
         return StoreUnavailable(
-            f"The store {path} cannot be used ({text}); check the folder's rights and free space."
+            f"The store {path} cannot be used ({text}); check the folder's permissions and "
+            "the free space on its disk."
         )
-    return MemsvcError(f"The store {path} answered: {text}")
+    return MemsvcError(f"The store {path} failed: {text}")

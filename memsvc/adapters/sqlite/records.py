@@ -87,7 +87,7 @@ def write_record(
     `merge_within`: a new record that says the same as one of the same source is merged into it
     when no more than so many ms lie between them; None never merges.
     """
-    receipt = foresee(writer, record, merge_within)
+    receipt = preview(writer, record, merge_within)
     kind = kind_of(record)
     if receipt.outcome is Outcome.STORED:
         return Receipt(Outcome.STORED, Ref(kind, _insert(writer, kind, record, labels)))
@@ -96,8 +96,8 @@ def write_record(
     return receipt
 
 
-def foresee(connection: sqlite3.Connection, record: Record, merge_within: int | None) -> Receipt:
-    """What writing a record would come to; a new one has no ref yet."""
+def preview(connection: sqlite3.Connection, record: Record, merge_within: int | None) -> Receipt:
+    """What writing a record would do; a new one has no ref yet."""
     kind = kind_of(record)
     record = dated(connection, record)
     if _is_forgotten(connection, kind, record):

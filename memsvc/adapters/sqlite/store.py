@@ -103,12 +103,12 @@ class SqliteStore:
             writer.execute("UPDATE generation SET number = number + 1")
         return [receipt for _, receipt in written]
 
-    def foresee(
+    def preview(
         self, records_: Iterable[Record], *, merge_within: int | None = None
     ) -> list[Receipt]:
         with self.snapshot():
             reader = self._read()
-            return [records.foresee(reader, record, merge_within) for record in records_]
+            return [records.preview(reader, record, merge_within) for record in records_]
 
     def forget(self, ref: Ref) -> bool:
         with self._connections.transaction() as writer:

@@ -1,0 +1,1 @@
+"""Importing: writing what a reader yields into a store, and the report."""

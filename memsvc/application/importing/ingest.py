@@ -1,36 +1,36 @@
-"""Write what a reader reads into a store: in batches, repeatable, never half a batch."""
+"""Write what an importer yields into a store: in whole batches, so that it can be run again."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from memsvc.application.importing.report import MOST_REFUSALS, Report
-from memsvc.core.ports.sources import LeftOut, NotKept, Reading, Refused
+from memsvc.application.importing.report import MAX_REFUSALS, Report
+from memsvc.core.ports.sources import Reading, Refused, Skipped, UnknownFields
 from memsvc.core.ports.store import Outcome, Store
 from memsvc.core.records import Kind, Record, WorkSession, content_hash, kind_of
 
 BATCH = 1000
-_MOST_NAMES = 1000  # different names counted; a source made of noise must not fill the memory
-_LONGEST_NAME = 60
+MAX_NAMES = 1000  # different names counted: a source of noise must not fill the memory
+MAX_NAME = 60  # characters of a name
 
 Progress = Callable[[int, int | None], None]
-"""Told how far the import is, and how far it goes if that is known."""
+"""Called with how far the import is and, if known, how far it goes."""
 
 
 def ingest(
     store: Store, reading: Reading, *, dry_run: bool = False, progress: Progress | None = None
 ) -> Report:
-    """Write a source into a store and report what became of everything in it.
+    """Write a source into a store and report what happened to everything in it.
 
-    Each batch is written whole or not at all, so an import can be broken off at any moment and run
-    again: what is there already is left alone. With `dry_run` nothing is written, and the report
-    says what would become of each record.
+    Each batch is written whole or not at all, so an import can be interrupted at any moment and run
+    again: it skips what is there already. With `dry_run` nothing is written, and the report says
+    what would happen to each record.
     """
     tally = _Tally()
-    rehearsal = _Rehearsal(store)
+    preview = _Preview(store)
     for batch in _batches(reading, tally):
         if dry_run:
-            outcomes = rehearsal.write(batch.records, batch.merge_within)
+            outcomes = preview.outcomes(batch.records, batch.merge_within)
         else:
             outcomes = _write(store, batch)
         tally.count(batch.records, outcomes)
@@ -41,7 +41,7 @@ def ingest(
 
 @dataclass(slots=True)
 class _Batch:
-    """Records that are written together, all with the same window for merging."""
+    """Records that are written together, all with the same merge window."""
 
     merge_within: int | None
     records: list[Record] = field(default_factory=list)
@@ -68,7 +68,7 @@ def _write(store: Store, batch: _Batch) -> list[Outcome]:
 
 
 def _batches(reading: Reading, tally: "_Tally") -> Iterator[_Batch]:
-    """Batches of what is to be written; all else goes to the tally as it comes."""
+    """Batches of what is to be written; everything else is counted at once."""
     batch = _Batch(None)
     for item in reading.items:
         if not isinstance(item, Record | WorkSession):
@@ -87,93 +87,95 @@ def _window(reading: Reading, item: Record | WorkSession) -> int | None:
 
 
 class _Tally:
-    """Counts what becomes of the items of one source."""
+    """Counts what happens to the items of one source."""
 
     def __init__(self) -> None:
         self._outcomes: Counter[Outcome] = Counter()
         self._stored_kinds: Counter[Kind] = Counter()
-        self._left_out: Counter[str] = Counter()
-        self._fields: Counter[str] = Counter()
+        self._skipped: Counter[str] = Counter()
+        self._unknown_fields: Counter[str] = Counter()
         self._refused = 0
         self._refusals: list[Refused] = []
 
-    def note(self, item: Refused | LeftOut | NotKept) -> None:
-        """Count an item of which nothing is written."""
-        if isinstance(item, LeftOut):
-            _count(self._left_out, item.reason)
-        elif isinstance(item, NotKept):
+    def note(self, item: Refused | Skipped | UnknownFields) -> None:
+        """Count an item that is not written."""
+        if isinstance(item, Skipped):
+            _count(self._skipped, item.reason)
+        elif isinstance(item, UnknownFields):
             for name in item.fields:
-                _count(self._fields, name[:_LONGEST_NAME])
+                _count(self._unknown_fields, name[:MAX_NAME])
         else:
             self._refused += 1
-            if len(self._refusals) < MOST_REFUSALS:
+            if len(self._refusals) < MAX_REFUSALS:
                 self._refusals.append(item)
 
     def count(self, records: list[Record], outcomes: list[Outcome]) -> None:
-        """Count what became of the records of one batch."""
+        """Count the outcomes of one batch."""
         self._outcomes.update(outcomes)
         pairs = zip(records, outcomes, strict=True)
         stored = [record for record, outcome in pairs if outcome is Outcome.STORED]
         self._stored_kinds.update(map(kind_of, stored))
 
     def report(self, name: str, dry_run: bool) -> Report:
-        """All that was counted."""
+        """Everything counted."""
         return Report(
             name,
             dry_run,
             outcomes=dict(self._outcomes),
             stored_kinds=dict(self._stored_kinds),
-            left_out=dict(self._left_out),
+            skipped=dict(self._skipped),
             refused=self._refused,
             refusals=tuple(self._refusals),
-            fields_not_kept=dict(self._fields),
+            unknown_fields=dict(self._unknown_fields),
         )
 
 
 def _count(counts: Counter[str], name: str) -> None:
-    if name in counts or len(counts) < _MOST_NAMES:
+    if name in counts or len(counts) < MAX_NAMES:
         counts[name] += 1
     else:
         counts["others"] += 1
 
 
-class _Rehearsal:
-    """Foresees what writing would come to, the records rehearsed before included."""
+class _Preview:
+    """Says what writing would do, as if the records previewed before had been written."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._written: dict[int, int] = {}
-        self._told: dict[int, list[int]] = {}
+        self._times: dict[int, list[int]] = {}
 
-    def write(self, records: list[Record], merge_within: int | None) -> list[Outcome]:
-        """What would become of these records."""
-        foreseen = self._store.foresee(records, merge_within=merge_within)
+    def outcomes(self, records: list[Record], merge_within: int | None) -> list[Outcome]:
+        """What would happen to each of these records."""
+        receipts = self._store.preview(records, merge_within=merge_within)
         return [
-            self._settle(record, receipt.outcome, merge_within)
-            for record, receipt in zip(records, foreseen, strict=True)
+            self._outcome(record, receipt.outcome, merge_within)
+            for record, receipt in zip(records, receipts, strict=True)
         ]
 
-    def _settle(self, record: Record, foreseen: Outcome, merge_within: int | None) -> Outcome:
-        if foreseen is Outcome.FORGOTTEN:
-            return foreseen
-        identity, said = hash((type(record), record.source, record.source_id)), hash(record)
+    def _outcome(self, record: Record, alone: Outcome, merge_within: int | None) -> Outcome:
+        """The outcome of a record whose outcome alone, against the store, would be this one."""
+        if alone is Outcome.FORGOTTEN:
+            return alone
+        identity, content = hash((type(record), record.source, record.source_id)), hash(record)
         before = self._written.get(identity)
+        outcome = alone
         if before is not None:
-            foreseen = Outcome.UNCHANGED if before == said else Outcome.UPDATED
-        elif foreseen is Outcome.STORED and self._is_told(record, merge_within):
-            foreseen = Outcome.MERGED
-        if foreseen is not Outcome.MERGED:
-            self._written[identity] = said
-        return foreseen
+            outcome = Outcome.UNCHANGED if before == content else Outcome.UPDATED
+        elif alone is Outcome.STORED and self._has_twin(record, merge_within):
+            outcome = Outcome.MERGED
+        if outcome is not Outcome.MERGED:
+            self._written[identity] = content
+        return outcome
 
-    def _is_told(self, record: Record, merge_within: int | None) -> bool:
-        """Whether a record rehearsed before says the same at about the same time."""
+    def _has_twin(self, record: Record, merge_within: int | None) -> bool:
+        """Whether a record previewed before has the same content at about the same time."""
         if merge_within is None:
             return False
         what = hash((type(record), record.source, content_hash(record)))
-        moments = self._told.setdefault(what, [])
-        moment = record.created_at_epoch
-        if any(abs(moment - other) <= merge_within for other in moments):
+        times = self._times.setdefault(what, [])
+        created = record.created_at_epoch
+        if any(abs(created - other) <= merge_within for other in times):
             return True
-        moments.append(moment)
+        times.append(created)
         return False

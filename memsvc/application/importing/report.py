@@ -1,4 +1,4 @@
-"""What an import came to, for people and for programs."""
+"""The report of an import, for people and for programs."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -8,25 +8,29 @@ from memsvc.core.ports.sources import Refused
 from memsvc.core.ports.store import Outcome
 from memsvc.core.records import Kind
 
-MOST_REFUSALS = 20
-MOST_FIELDS = 20
+MAX_REFUSALS = 20
+"""Refusals that are reported with their places; the rest are only counted."""
+
+MAX_FIELDS = 20
+"""Unknown fields that the text names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What became of everything a source holds; after a dry run, what would become of it.
+    """What happened to everything in a source; after a dry run, what would happen.
 
-    `refusals` are the first of the `refused`, with their places; `stored_kinds` divides `stored`.
+    `refusals` are the first of the `refused`, with their places; `stored_kinds` splits `stored` by
+    kind; `skipped` counts by reason, `unknown_fields` by name.
     """
 
     name: str
     dry_run: bool
     outcomes: Mapping[Outcome, int] = field(default_factory=dict)
     stored_kinds: Mapping[Kind, int] = field(default_factory=dict)
-    left_out: Mapping[str, int] = field(default_factory=dict)
+    skipped: Mapping[str, int] = field(default_factory=dict)
     refused: int = 0
     refusals: tuple[Refused, ...] = ()
-    fields_not_kept: Mapping[str, int] = field(default_factory=dict)
+    unknown_fields: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def stored(self) -> int:
@@ -49,39 +53,39 @@ class Report:
         return self.outcomes.get(Outcome.FORGOTTEN, 0)
 
     def as_json(self) -> dict[str, Any]:
-        """The report as JSON can hold it."""
+        """The report as JSON, for programs."""
         return {
             "name": self.name,
             "dry_run": self.dry_run,
             **{outcome.value: self.outcomes.get(outcome, 0) for outcome in Outcome},
             "stored_kinds": {kind.value: self.stored_kinds.get(kind, 0) for kind in Kind},
-            "left_out": dict(self.left_out),
+            "left_out": dict(self.skipped),
             "refused": self.refused,
             "refusals": [{"place": r.place, "reason": r.reason} for r in self.refusals],
-            "fields_not_kept": dict(self.fields_not_kept),
+            "fields_not_kept": dict(self.unknown_fields),
         }
 
     def __str__(self) -> str:
-        """The report as people read it."""
+        """The report as text, for people."""
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
         would = "would be " if self.dry_run else ""
         nothing = "; nothing was written" if self.dry_run else ""
-        yield f"{self.name}: {self.stored:,} {would}stored{self._divided()}{nothing}"
-        for outcome, said in _SAID.items():
+        yield f"{self.name}: {self.stored:,} {would}stored{self._by_kind()}{nothing}"
+        for outcome, text in _TEXTS.items():
             if count := self.outcomes.get(outcome, 0):
-                yield f"  {count:,} {said.format(would=would)}"
-        for reason, count in self.left_out.items():
-            yield f"  {count:,} left out: {reason}"
+                yield f"  {count:,} {text.format(would=would)}"
+        for reason, count in self.skipped.items():
+            yield f"  {count:,} skipped: {reason}"
         yield from self._refusal_lines()
-        if self.fields_not_kept:
-            yield f"  fields not kept: {_counted(self.fields_not_kept, MOST_FIELDS)}"
+        if self.unknown_fields:
+            yield f"  unknown fields, not stored: {_counted(self.unknown_fields)}"
 
-    def _divided(self) -> str:
+    def _by_kind(self) -> str:
         counts = [(kind, count) for kind, count in self.stored_kinds.items() if count]
-        said = ", ".join(f"{count:,} {kind}{'s' if count > 1 else ''}" for kind, count in counts)
-        return f" ({said})" if said else ""
+        text = ", ".join(f"{count:,} {kind}{'s' if count > 1 else ''}" for kind, count in counts)
+        return f" ({text})" if text else ""
 
     def _refusal_lines(self) -> Iterator[str]:
         if self.refused:
@@ -92,17 +96,17 @@ class Report:
             yield f"    … and {more:,} more"
 
 
-_SAID: Mapping[Outcome, str] = {
-    Outcome.UPDATED: "{would}updated: changed at the source since",
+_TEXTS: Mapping[Outcome, str] = {
+    Outcome.UPDATED: "{would}updated: changed at the source",
     Outcome.UNCHANGED: "already there, unchanged",
-    Outcome.MERGED: "{would}merged: they say the same as an earlier one",
-    Outcome.FORGOTTEN: "kept away: you had them forgotten",
+    Outcome.MERGED: "{would}merged: the same content as an earlier record",
+    Outcome.FORGOTTEN: "skipped: deleted earlier",
 }
 
 
-def _counted(counts: Mapping[str, int], most: int) -> str:
+def _counted(counts: Mapping[str, int]) -> str:
     """`commit (100,000), text (3)`, the most frequent first."""
     ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-    named = ", ".join(f"{name} ({count:,})" for name, count in ranked[:most])
-    more = len(ranked) - most
+    named = ", ".join(f"{name} ({count:,})" for name, count in ranked[:MAX_FIELDS])
+    more = len(ranked) - MAX_FIELDS
     return named if more <= 0 else f"{named} and {more:,} more"

@@ -1,0 +1,1 @@
+"""Semantic search: indexing in the background, and the nearest records to a text."""

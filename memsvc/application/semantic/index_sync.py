@@ -1,19 +1,20 @@
-"""Keeping the semantic index up to date: texts to vectors, vectors to the index, in small steps."""
+"""Single steps of indexing: embed some records, apply some changes to the index."""
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy
 
-from memsvc.core.passages import Mixture, passages
 from memsvc.core.ports.vectors import Change, Embedder, Pending, SemanticIndex, Vector, VectorStore
 from memsvc.core.records import Record
+from memsvc.core.semantic.cosines import unit
+from memsvc.core.semantic.passages import Mixture, passages
 
 RECORDS_A_STEP = 8
-"""Records embedded before they are stored: about half a second, which is all that a kill costs."""
+"""Records embedded before their vectors are stored: the half second of work that a kill loses."""
 
 CHANGES_A_STEP = 1_000
-"""Changes that an index takes over at once."""
+"""Changes applied to an index at a time."""
 
 
 def embed_some(
@@ -22,9 +23,7 @@ def embed_some(
     stopped: Callable[[], bool] = lambda: False,
     pool: ThreadPoolExecutor | None = None,
 ) -> int:
-    """Embed the newest of the records that wait, one after the other or by all threads of a pool,
-    and give how many were done.
-    """
+    """Embed the newest waiting records, one by one or on a pool of threads; return how many."""
     waiting = store.pending(RECORDS_A_STEP)
     records = store.records(pending.ref for pending in waiting)
 
@@ -40,7 +39,7 @@ def embed_some(
 
 
 def follow_some(store: VectorStore, index: SemanticIndex, fingerprint: str) -> int:
-    """Take the next changes of the store over into an index, and give how many they were."""
+    """Apply the store's next changes to an index; return how many."""
     changes = store.changes(index.position(), CHANGES_A_STEP, fingerprint)
     if changes:
         _apply(index, changes)
@@ -54,7 +53,7 @@ def _apply(index: SemanticIndex, changes: list[Change]) -> None:
 
 
 def embed_record(embedder: Embedder, record: Record) -> Vector:
-    """Give the vectors of a record, of shape (n, dimension), each of unit length."""
+    """The vectors of a record, of shape (n, dimension), each of unit length."""
     mixtures = passages(record)
     distinct = dict.fromkeys(text for mixture in mixtures for text, _ in mixture)
     vectors = {text: embedder.embed(text) for text in distinct}
@@ -64,9 +63,3 @@ def embed_record(embedder: Embedder, record: Record) -> Vector:
 def _mixed(mixture: Mixture, vectors: Mapping[str, Vector]) -> Vector:
     weighted = [weight * vectors[text] for text, weight in mixture]
     return unit(numpy.sum(weighted, axis=0))
-
-
-def unit(vector: Vector) -> Vector:
-    """Give a vector of the same direction and of length 1."""
-    length = float(numpy.linalg.norm(vector)) or 1.0
-    return (vector / length).astype(numpy.float32)

@@ -1,4 +1,4 @@
-"""Semantic search for those who do not want it: every question is told so."""
+"""Semantic search switched off by the user: every query raises SemanticUnavailable, saying so."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -11,7 +11,10 @@ OFF: Final = "Semantic search is switched off (MEMSVC_SEMANTIC=off)."
 
 
 class SwitchedOff:
-    """Semantic search that the user does not want."""
+    """The SemanticSearch port without an index.
+
+    Not the same as no port at all: here answers say that semantic search was not used, and why.
+    """
 
     def start(self) -> None:
         pass

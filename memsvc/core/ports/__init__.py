@@ -1,0 +1,1 @@
+"""The ports: the protocols that adapters implement."""

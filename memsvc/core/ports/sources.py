@@ -1,4 +1,4 @@
-"""What every reader gives: a stream of items, in the order they are to be written."""
+"""What every importer yields: a stream of items, in the order in which they are written."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -8,35 +8,35 @@ from memsvc.core.records import Record, WorkSession
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """One piece of the source that cannot be a record: where it stands, and why."""
+    """A piece of the source that cannot be a record: its place, and why."""
 
     place: str
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
-    """One record of the source that is not meant to be imported."""
+class Skipped:
+    """A record of the source that is deliberately not imported."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class NotKept:
-    """Fields of the record that follows which no record has."""
+class UnknownFields:
+    """Fields of the next record that are not stored, because no record has them."""
 
     fields: tuple[str, ...]
 
 
-Item = Record | WorkSession | Refused | LeftOut | NotKept
+Item = Record | WorkSession | Refused | Skipped | UnknownFields
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
     """A source that is being read. `total` and `position()` count the same `unit`.
 
-    `merge_window` says how many ms may lie between a record and an earlier one that says the same
-    for the two to be one; None keeps it apart.
+    `merge_window` gives the most ms between a record and an earlier one with the same content for
+    the two to be merged; None keeps them apart.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Reading:
 
 
 class Counter:
-    """How far a reader is."""
+    """How far an importer has read."""
 
     def __init__(self) -> None:
         self.done = 0

@@ -102,7 +102,7 @@ class Store(Protocol):
         so many ms apart, is merged into it.
         """
 
-    def foresee(
+    def preview(
         self, records: Iterable[Record], *, merge_within: int | None = None
     ) -> list[Receipt]:
         """What `write` would answer for each record by itself; nothing is written."""
@@ -218,3 +218,6 @@ class Store(Protocol):
 
     def times(self, refs: Iterable[Ref]) -> dict[Ref, int]:
         """When these records were made (ms), those that exist."""
+
+    def close(self) -> None:
+        """Close every connection, of all threads."""

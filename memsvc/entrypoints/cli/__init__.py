@@ -1,0 +1,1 @@
+"""The `memsvc` command."""

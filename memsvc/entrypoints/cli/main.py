@@ -1,4 +1,4 @@
-"""The `memsvc` command: the worker, imports, and one command an operation, made from the table."""
+"""The `memsvc` command: the worker, imports, the skill, and a command for each operation."""
 
 import json
 

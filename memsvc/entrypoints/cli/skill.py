@@ -1,4 +1,4 @@
-"""The commands that put the skill in place and check it."""
+"""The commands that install and check the skill."""
 
 import sys
 from pathlib import Path
@@ -9,8 +9,6 @@ from memsvc.entrypoints.cli.operations import FAILED
 from memsvc.entrypoints.skill.check import check, sizes_of
 from memsvc.entrypoints.skill.install import install as install_skill
 from memsvc.entrypoints.skill.install import tree
-
-# -- the skill ------------------------------------------------------------------------------------
 
 
 @click.group("skill")
@@ -36,7 +34,7 @@ def install(project: Path | None, user: bool) -> None:
 @skill.command("check")
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path), required=False)
 def check_skill(folder: Path | None) -> None:
-    """Hold a skill against the Agent Skills rules and its budgets; default: the bundled one."""
+    """Check a skill against the Agent Skills rules and its budgets; default: the bundled one."""
     root = (folder or tree()).absolute()
     faults = check(root)
     for fault in faults:

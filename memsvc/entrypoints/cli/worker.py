@@ -1,4 +1,4 @@
-"""The commands around the worker: run it, start it, fill a trial store, see how it is."""
+"""The commands around the worker: serve, start, stop, index, trial, status, settings."""
 
 import json
 import logging
@@ -10,9 +10,10 @@ from typing import Any
 
 import click
 
-from memsvc.adapters.importers.jsonl import SAMPLE
+from memsvc.configuration.importers import IMPORTERS
 from memsvc.configuration.settings import SETTINGS, Settings, load_settings
-from memsvc.core.errors import MemsvcError
+from memsvc.core.errors import SourceUnreadable
+from memsvc.core.ports.sources import Reading
 from memsvc.entrypoints.cli.imports import import_reading
 from memsvc.entrypoints.client import worker_address
 from memsvc.entrypoints.worker_process import (
@@ -22,8 +23,6 @@ from memsvc.entrypoints.worker_process import (
     start_worker,
     stop_worker,
 )
-
-# -- the worker -----------------------------------------------------------------------------------
 
 
 @click.command()
@@ -66,7 +65,7 @@ def _serve(settings: Settings, ready: Callable[[str], None]) -> None:
     from memsvc.entrypoints.http.server import run_server
 
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
-    # waitress warns of every queued request; a busy worker is not worth a line each
+    # waitress warns about every queued request; that would fill the log of a busy worker
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)
     store = build_store(settings)
     semantic = build_semantic(settings, store)
@@ -84,7 +83,7 @@ def _serve(settings: Settings, ready: Callable[[str], None]) -> None:
 
 
 @click.command()
-@click.option("--rebuild", is_flag=True, help="Make the index anew from the vectors in the store.")
+@click.option("--rebuild", is_flag=True, help="Rebuild the index from the vectors in the store.")
 def index(rebuild: bool) -> None:
     """Bring the semantic index up to date, by the running worker or here, and wait for it."""
     from memsvc.configuration.bootstrap import build_semantic, build_store
@@ -102,11 +101,11 @@ def index(rebuild: bool) -> None:
 
 
 def _show_indexing(waiting: Iterator[int]) -> None:
-    """A progress bar over how many records still wait."""
-    most = next(waiting, 0)
-    with click.progressbar(length=most, label="Indexing", file=sys.stderr, show_pos=True) as bar:
+    """Show a progress bar while the number of waiting records falls."""
+    total = next(waiting, 0)
+    with click.progressbar(length=total, label="Indexing", file=sys.stderr, show_pos=True) as bar:
         for left in waiting:
-            bar.update(max(0, most - left - bar.pos))
+            bar.update(max(0, total - left - bar.pos))
     click.echo("The semantic index knows all records.")
 
 
@@ -123,24 +122,24 @@ def trial(checkout: Path) -> None:
 
 
 def _fill(settings: Settings, checkout: Path) -> None:
-    from memsvc.adapters.importers.git import read_git
-    from memsvc.adapters.importers.jsonl import read_jsonl
     from memsvc.configuration.bootstrap import build_store
     from memsvc.core.filters import Filter
     from memsvc.core.records import Kind
 
     store = build_store(settings)
     try:
-        if any(store.count(kind, Filter()) for kind in Kind):
-            return
-        try:
-            reading = read_git(checkout)
-        except MemsvcError as error:
-            click.echo(f"{error.detail} The bundled sample is used instead.", err=True)
-            reading = read_jsonl(SAMPLE)
-        click.echo(import_reading(store, reading, dry_run=False))
+        if not any(store.count(kind, Filter()) for kind in Kind):
+            click.echo(import_reading(store, _open_history(checkout), dry_run=False))
     finally:
         store.close()
+
+
+def _open_history(checkout: Path) -> Reading:
+    try:
+        return IMPORTERS["git"].open(str(checkout))
+    except SourceUnreadable as error:
+        click.echo(f"{error.detail} The bundled sample is used instead.", err=True)
+        return IMPORTERS["sample"].open()
 
 
 def _welcome(address: str) -> None:
@@ -156,24 +155,23 @@ or open {address}/api/search/help in a browser. Ctrl-C stops the worker.""")
 def status(as_json: bool) -> None:
     """Say where the store is, what it holds, and whether the worker runs."""
     settings = load_settings()
-    told = {
+    state = {
         "home": str(settings.home),
         **_store_state(settings),
         "worker": worker_address(settings),
         "running": is_running(settings),
     }
     if as_json:
-        click.echo(json.dumps(told))
+        click.echo(json.dumps(state))
     else:
-        for name, value in told.items():
+        for name, value in state.items():
             click.echo(f"{name}: {value}")
 
 
 def _store_state(settings: Settings) -> dict[str, Any]:
     if not settings.database.exists():
         return {"store": "none yet"}
-    from memsvc.adapters.sqlite.vectors import SqliteVectors
-    from memsvc.configuration.bootstrap import build_store
+    from memsvc.configuration.bootstrap import build_store, build_vectors
     from memsvc.core.filters import Filter
     from memsvc.core.records import Kind
 
@@ -183,7 +181,7 @@ def _store_state(settings: Settings) -> dict[str, Any]:
         return {
             "store": f"{size / 1e6:.1f} MB",
             **{f"{k}s": store.count(k, Filter()) for k in Kind},
-            "to be embedded": SqliteVectors(store.connections).count_pending(),
+            "to be embedded": build_vectors(store).count_pending(),
         }
     finally:
         store.close()

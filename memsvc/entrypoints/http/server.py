@@ -1,4 +1,4 @@
-"""The worker process: waitress around the application, found by clients through a file."""
+"""Runs the application on waitress and writes the file by which clients find the worker."""
 
 import contextlib
 import errno
@@ -16,17 +16,17 @@ from waitress.server import create_server
 from memsvc.configuration.settings import Settings, address
 from memsvc.core.errors import StoreUnavailable
 
-LARGEST_HEADER = 1024 * 1024  # a query of 100 kB may take three times that when escaped
-LARGEST_BODY = 64 * 1024 * 1024  # beyond it waitress hangs up; below it we answer 413 ourselves
+MAX_HEADER = 1024 * 1024  # a query of 100 kB takes up to three times that when escaped
+MAX_BODY = 64 * 1024 * 1024  # beyond it waitress hangs up; the application answers 413 below it
 
 
 def run_server(app: Flask, settings: Settings, ready: Callable[[str], None]) -> None:
-    """Serve until interrupted; `ready` is told the worker's address once it listens.
+    """Serve until interrupted; `ready` is called with the worker's address once it listens.
 
     Raises StoreUnavailable when the address is in use.
     """
     server = _create(app, settings)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # leave by the same door as Ctrl-C
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # stop as after Ctrl-C
     port = _port(server)
     try:
         with _worker_file(settings, port):
@@ -44,20 +44,20 @@ def _create(app: Flask, settings: Settings) -> Any:
         port=settings.port,
         threads=settings.threads,
         ident=None,
-        max_request_header_size=LARGEST_HEADER,
-        max_request_body_size=LARGEST_BODY,
+        max_request_header_size=MAX_HEADER,
+        max_request_body_size=MAX_BODY,
         clear_untrusted_proxy_headers=True,
     )
 
 
 def _port(server: Any) -> int:
-    # a name that stands for several addresses makes several sockets
+    # a host name with several addresses has several sockets
     listening = getattr(server, "effective_listen", None) or [(None, server.effective_port)]
     return int(listening[0][1])
 
 
 def _require_free(settings: Settings) -> None:
-    """Fail with a sentence when the port is taken; waitress alone would share it or trace back."""
+    """Raise StoreUnavailable if the port is in use: waitress would share it or show a traceback."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -79,12 +79,12 @@ def _bind_sentence(settings: Settings, error: OSError) -> str:
 
 @contextlib.contextmanager
 def _worker_file(settings: Settings, port: int) -> Iterator[None]:
-    """Tell clients where this worker listens, for as long as it runs."""
+    """A file that tells clients where this worker listens, while it runs."""
     path = settings.worker_file
-    told = json.dumps({"pid": os.getpid(), "host": settings.host, "port": port})
-    path.write_text(told, "utf-8")
+    content = json.dumps({"pid": os.getpid(), "host": settings.host, "port": port})
+    path.write_text(content, "utf-8")
     try:
         yield
     finally:
-        if path.is_file() and path.read_text("utf-8") == told:  # not that of a later worker
+        if path.is_file() and path.read_text("utf-8") == content:  # not that of a later worker
             path.unlink()

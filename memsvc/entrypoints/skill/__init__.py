@@ -1,0 +1,1 @@
+"""Installing and checking the agent skill."""

@@ -1,4 +1,4 @@
-"""TODO check."""
+"""Checks a skill against the Agent Skills specification and its token budgets."""
 
 import re
 from collections.abc import Iterator
@@ -6,25 +6,20 @@ from pathlib import Path
 
 from memsvc.core.tokens import count_tokens
 
-PAGE_TOKENS, BODY_TOKENS, START_TOKENS, TREE_TOKENS = 500, 900, 150, 6000
-"""Most tokens of an operation page, of SKILL.md's body, of name and description, of all pages."""
+MAX_PAGE_TOKENS, MAX_BODY_TOKENS, MAX_HEAD_TOKENS, MAX_TREE_TOKENS = 500, 900, 150, 6000
+"""Tokens of an operation page, of SKILL.md's body, of name and description, of all pages."""
 
-PAGE_WORDS = 350
+MAX_PAGE_WORDS = 350
 
-
-DESCRIPTION_LETTERS = 500
-"""Most letters of our own description; the specification allows twice as many."""
-
+MAX_DESCRIPTION = 500
+"""Characters of the description; the specification allows twice as many."""
 
 KEYS = {"name", "description", "license", "compatibility", "metadata", "allowed-tools"}
 """Keys that the Agent Skills specification allows in the frontmatter."""
 
 
-# -- the check ------------------------------------------------------------------------------------
-
-
 def check(root: Path) -> list[str]:
-    """What is wrong with a skill tree, by the specification and by its own budgets."""
+    """The faults of a skill tree, by the specification and by its own budgets."""
     page = root / "SKILL.md"
     text = _text(page) if page.is_file() else ""
     found = re.fullmatch(r"---\n(.*?)\n---\n(.*)", text, re.S)
@@ -48,7 +43,7 @@ def _frontmatter(block: str) -> Iterator[tuple[str, str]]:
 
 
 def _yaml_faults(block: str) -> Iterator[str]:
-    """Lines that a YAML reader takes for something else than they look like."""
+    """Lines that YAML reads differently from what they look like."""
     names = [name for name, _ in _frontmatter(block)]
     yield from (f"frontmatter key {n!r} is given twice" for n in set(names) if names.count(n) > 1)
     for line in block.splitlines():
@@ -67,8 +62,8 @@ def _head_faults(root: Path, head: dict[str, str]) -> Iterator[str]:
         yield f"name {name!r} differs from the folder {root.name!r}"
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name) or len(name) > 64:
         yield f"name {name!r}; allowed: 1-64 lowercase letters, digits and single hyphens"
-    if not 1 <= len(description) <= DESCRIPTION_LETTERS or re.search("[<>]", description):
-        allowed = f"1-{DESCRIPTION_LETTERS}, without < and >"
+    if not 1 <= len(description) <= MAX_DESCRIPTION or re.search("[<>]", description):
+        allowed = f"1-{MAX_DESCRIPTION}, without < and >"
         yield f"description has {len(description)} characters; allowed: {allowed}"
     if "compatibility" in head and not 1 <= len(head["compatibility"]) <= 500:
         yield f"compatibility has {len(head['compatibility'])} characters; allowed: 1-500"
@@ -78,20 +73,20 @@ def _head_faults(root: Path, head: dict[str, str]) -> Iterator[str]:
 
 def _size_faults(root: Path, head: dict[str, str], body: str) -> Iterator[str]:
     start = count_tokens(f"{head.get('name')}: {head.get('description')}")
-    yield from _over("name and description", start, START_TOKENS)
-    yield from _over("body of SKILL.md", count_tokens(body), BODY_TOKENS)
-    yield from _over("all pages", sum(sizes_of(root).values()), TREE_TOKENS)
+    yield from _over("name and description", start, MAX_HEAD_TOKENS)
+    yield from _over("body of SKILL.md", count_tokens(body), MAX_BODY_TOKENS)
+    yield from _over("all pages", sum(sizes_of(root).values()), MAX_TREE_TOKENS)
     if not body.strip():
         yield "SKILL.md says nothing below its frontmatter"
     for place, tokens in sizes_of(root).items():
         if place != "SKILL.md":
-            yield from _over(place, tokens, PAGE_TOKENS)
-            yield from _over(place, len(_text(root / place).split()), PAGE_WORDS, "words")
+            yield from _over(place, tokens, MAX_PAGE_TOKENS)
+            yield from _over(place, len(_text(root / place).split()), MAX_PAGE_WORDS, "words")
 
 
-def _over(what: str, size: int, most: int, unit: str = "tokens") -> Iterator[str]:
-    if size > most:
-        yield f"{what}: {size} {unit}; allowed: {most}"
+def _over(what: str, size: int, allowed: int, unit: str = "tokens") -> Iterator[str]:
+    if size > allowed:
+        yield f"{what}: {size} {unit}; allowed: {allowed}"
 
 
 def _link_faults(root: Path) -> Iterator[str]:
@@ -113,7 +108,7 @@ def _link_faults(root: Path) -> Iterator[str]:
 
 
 def _links(page: Path) -> list[str]:
-    """Where a page's links lead inside the tree."""
+    """The targets of a page's links, without those to other sites."""
     links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", _text(page))
     return [link for link in links if "://" not in link and not link.startswith("mailto:")]
 
@@ -127,5 +122,5 @@ def _text(page: Path) -> str:
 
 
 def sizes_of(root: Path) -> dict[str, int]:
-    """What each page of the skill costs to read, in tokens."""
+    """The tokens of each page of a skill."""
     return {p.relative_to(root).as_posix(): count_tokens(_text(p)) for p in _markdown(root)}

@@ -1,4 +1,4 @@
-"""TODO install."""
+"""Copies the skill to the folders where agents look for it."""
 
 import shutil
 from pathlib import Path
@@ -8,23 +8,20 @@ from memsvc.api.skill_pages import NAME
 from memsvc.core.errors import MemsvcError
 
 AGENT_FOLDERS = (".claude", ".agents", ".codex", ".cursor", ".gemini", ".opencode")
-"""Where agents look for `skills/`: the first always, the others where they are there already."""
+"""Where agents look for `skills/`: the first is always used, the others where they exist."""
 
 
 def tree() -> Path:
-    """The folder of the skill: inside an installed package, beside the package in a checkout."""
+    """The folder of the skill: inside the package when installed, beside it in a checkout."""
     package = Path(memsvc.__file__).parent
     places = (package / "skills" / NAME, package.parent / "skills" / NAME)
     return next((place for place in places if place.is_dir()), places[0])
 
 
-# -- putting it where agents look -----------------------------------------------------------------
-
-
 def install(into: Path) -> list[Path]:
-    """Copy the skill to where agents look below a folder, and say where it lies now.
+    """Copy the skill to where agents look below a folder; return the folders of the copies.
 
-    Raises MemsvcError with a sentence when a folder cannot be written.
+    Raises MemsvcError if a folder cannot be written.
     """
     first, *others = (into / name for name in AGENT_FOLDERS)
     targets = [first, *(folder for folder in others if folder.is_dir())]
@@ -40,7 +37,7 @@ def _installed(target: Path) -> Path:
 
 
 def _copy(target: Path) -> Path:
-    """Put this version of the skill in place, whole: pages of an older one must not stay."""
+    """Replace the whole folder by this version: pages of an older one must not stay."""
     fresh = target.with_name(f".{NAME}.new")
     shutil.rmtree(fresh, ignore_errors=True)
     shutil.copytree(tree(), fresh, ignore=shutil.ignore_patterns("evals", "__*__*"))

@@ -1,0 +1,1 @@
+"""Full text on FTS5: what is indexed, matching, ranking, spelling."""

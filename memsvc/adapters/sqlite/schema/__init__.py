@@ -1,0 +1,1 @@
+"""The SQL files of the schema and the code that applies them."""

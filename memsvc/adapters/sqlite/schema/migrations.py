@@ -1,20 +1,26 @@
-"""The schema, step by step. Each step and the record of it are one transaction."""
+"""The schema, step by step: each *.sql file here is one step, applied in one transaction."""
 
 import sqlite3
 from collections.abc import Iterator
 from importlib import resources
+from typing import Final
 
 from memsvc.adapters.sqlite.connections import immediate
 from memsvc.core.errors import StoreDamaged, StoreTooNew
 
-APPLICATION_ID = 0x6D656D73  # "mems": tells our file from anyone else's
-STEPS = ("001_records", "002_forgotten", "003_vectors", "004_costs")
+APPLICATION_ID: Final = 0x6D656D73
+""""mems": tells our files from those of other programs."""
+
+_FOLDER: Final = resources.files(__package__)
+_FILES: Final = sorted(file.name for file in _FOLDER.iterdir() if file.name.endswith(".sql"))
+STEPS: Final = tuple(name.removesuffix(".sql") for name in _FILES)
+"""The names of the steps, in order; their numbers count up from 001."""
 
 
 def migrate(connection: sqlite3.Connection) -> list[str]:
-    """Bring a store up to date and name the steps that ran; a failed step leaves no trace.
+    """Bring a store up to date and return the steps that ran; a failed step leaves no trace.
 
-    Raises StoreDamaged for somebody else's database, StoreTooNew for one from a newer memsvc.
+    Raises StoreDamaged for another program's database, StoreTooNew for one from a newer memsvc.
     """
     check_owner(connection)
     return [step for step in pending(connection) if _apply(connection, step)]
@@ -26,11 +32,11 @@ def pending(connection: sqlite3.Connection) -> list[str]:
 
 
 def check_owner(connection: sqlite3.Connection) -> None:
-    """Raise unless the store is empty or ours, and not from a newer version."""
+    """Raise unless the store is empty, or ours and not from a newer version."""
     (owner,) = connection.execute("PRAGMA application_id").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if tables and owner != APPLICATION_ID:
-        raise StoreDamaged("This file is a database of another program; nothing was changed.")
+        raise StoreDamaged("This file belongs to another program; nothing was changed.")
     if _version(connection) > len(STEPS):
         raise StoreTooNew(
             f"This store was written by a newer memsvc (schema {_version(connection)}, known up to "
@@ -54,7 +60,7 @@ def _version(connection: sqlite3.Connection) -> int:
 
 
 def _apply(connection: sqlite3.Connection, step: str) -> bool:
-    script = resources.files(__package__).joinpath(f"{step}.sql").read_text("utf-8")
+    script = _FOLDER.joinpath(f"{step}.sql").read_text("utf-8")
     with immediate(connection):
         if step not in pending(connection):  # another process was quicker
             return False

@@ -5,32 +5,32 @@ from typing import Final
 from memsvc.core.records import SHAPES, Record, kind_of
 
 RECIPE: Final = "whole, files and title averaged; parts of 70 words"
-"""Names this way of making texts; vectors that were made in another way are made anew."""
+"""Part of the fingerprint: change it with the texts, so that records are embedded again."""
 
 PART_WORDS: Final = 70
-"""Words of a part: what the model reads well at once. A longer record gets a vector for each."""
+"""Words of a part: what the model reads well at once. A longer record has a vector for each."""
 
-MOST_PARTS: Final = 24
-"""Parts of one record that are looked at: some 1,700 words; few records go beyond."""
+MAX_PARTS: Final = 24
+"""Parts of a record that are embedded: some 1,700 words; few records are longer."""
 
 TITLE_WEIGHT: Final = 0.5
-"""What the title counts beside the rest. As a vector of its own it finds as much for half as many
-vectors more."""
+"""Weight of the title beside the rest. As a vector of its own it finds no more, for half as many
+vectors again."""
 
 TITLE_WORDS: Final = 24
-"""Words of the title that stand before each part."""
+"""Words of the title that precede each part."""
 
 
 Mixture = tuple[tuple[str, float], ...]
-"""Texts with their weights: the vector is the weighted mean of those of the texts."""
+"""Texts with their weights: the vector is the weighted mean of the vectors of the texts."""
 
 
 def passages(record: Record) -> list[Mixture]:
-    """Give the texts behind each vector of a record.
+    """The texts behind each vector of a record.
 
-    The first vector is for the record as a whole: with and without its files, or all parts of a
-    long one; and the title once more, for it says in few words what the rest is about. Then comes
-    one vector for each part of a long record.
+    The first vector stands for the whole record: its text with and without its files, or all parts
+    of a long one, and the title once more, which says in few words what the rest is about. Then
+    comes one vector for each part of a long record.
     """
     title, body = _title_and_body(record)
     parts = [_join(title, part) for part in _parts(body)]
@@ -68,9 +68,9 @@ def _join(*texts: str) -> str:
 
 
 def _parts(body: str) -> list[str]:
-    """Give the parts of a body that is too long for one vector."""
+    """The parts of a body that is too long for one vector."""
     words = body.split()
     if len(words) <= PART_WORDS:
         return []
-    starts = range(0, len(words), PART_WORDS)[:MOST_PARTS]
+    starts = range(0, len(words), PART_WORDS)[:MAX_PARTS]
     return [" ".join(words[start : start + PART_WORDS]) for start in starts]

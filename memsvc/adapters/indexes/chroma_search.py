@@ -1,0 +1,122 @@
+"""Finds the nearest vectors of a Chroma collection among those that a filter has chosen."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy
+from chromadb.api.models.Collection import Collection
+from numpy.typing import NDArray
+
+from memsvc.core.ports.vectors import Vector
+
+EF: Final = 800
+"""Candidates that a search of the graph keeps (hnsw's `ef_search`)."""
+
+MAX_COMPARED: Final = 300
+"""Chosen vectors that are fetched and compared exactly, without the graph."""
+
+MAX_IDS: Final = 30_000
+"""Ids that a query may name for Chroma to search among; SQLite takes 32,766."""
+
+PAGE: Final = 2_000
+"""Rows read or removed at a time."""
+
+Found = tuple[NDArray[numpy.int64], NDArray[numpy.float32]]
+"""The record and the cosine of each vector."""
+
+
+def search(
+    collection: Collection,
+    sought: Vector,
+    limit: int,
+    chosen: NDArray[numpy.int64],
+    size: int,
+) -> Found:
+    """The nearest vectors of the chosen records: of at least `limit`, if so many are chosen.
+
+    `chosen` has the record of each vector to search among, `size` counts all in the collection.
+    """
+    if len(chosen) > MAX_COMPARED and len(chosen) * 10 >= size:
+        found = _search_widely(collection, sought, limit, chosen, size)
+        if found is not None:
+            return found
+    pages = cut(_ids(chosen), MAX_IDS)
+    return _joined([_search_among(collection, sought, limit, page) for page in pages])
+
+
+def _search_widely(
+    collection: Collection,
+    sought: Vector,
+    limit: int,
+    chosen: NDArray[numpy.int64],
+    size: int,
+) -> Found | None:
+    """Search all and keep the chosen; None if too many would have to be read for that."""
+    everything = len(chosen) == size
+    # With a filter as many chosen candidates must be seen as EF keeps without one.
+    width = limit * 5 // 4 + 1 if everything else max(limit, EF) * size // len(chosen)
+    for take in (width, width * 4):
+        if take >= len(chosen):
+            break
+        records, cosines = _query(collection, sought, take)
+        if not everything:
+            kept = numpy.isin(records, chosen)
+            records, cosines = records[kept], cosines[kept]
+        if len(numpy.unique(records)) >= limit:
+            return records, cosines
+    return None
+
+
+def _search_among(collection: Collection, sought: Vector, limit: int, ids: list[str]) -> Found:
+    width = limit if len(ids) > MAX_COMPARED else len(ids)
+    while width < len(ids):
+        found = _query(collection, sought, width, ids)
+        if len(numpy.unique(found[0])) >= limit:
+            return found
+        if len(found[0]) < width:
+            break  # the graph does not reach some of them
+        width *= 4
+    return _compare(collection, sought, ids)
+
+
+def _query(
+    collection: Collection, sought: Vector, width: int, ids: list[str] | None = None
+) -> Found:
+    answer = collection.query(sought, n_results=width, ids=ids, include=["distances"])
+    distances = numpy.array((answer["distances"] or [[]])[0], numpy.float32)
+    records = numpy.array([record_of(id) for id in answer["ids"][0]], numpy.int64)
+    return records, 1 - distances
+
+
+def _compare(collection: Collection, sought: Vector, ids: list[str]) -> Found:
+    """All these vectors, compared exactly, here."""
+    return _joined([_compare_page(collection, sought, page) for page in cut(ids, PAGE)])
+
+
+def _compare_page(collection: Collection, sought: Vector, ids: list[str]) -> Found:
+    held = collection.get(ids, include=["embeddings"])
+    records = numpy.array([record_of(id) for id in held["ids"]], numpy.int64)
+    vectors = numpy.asarray(held["embeddings"], numpy.float32).reshape(len(records), -1)
+    return records, vectors @ sought[0]
+
+
+def _joined(found: Sequence[Found]) -> Found:
+    records, cosines = zip(*found, strict=True)
+    return numpy.concatenate(records), numpy.concatenate(cosines)
+
+
+def _ids(chosen: NDArray[numpy.int64]) -> list[str]:
+    """The ids of vectors, given the record of each."""
+    records, parts = numpy.unique(chosen, return_counts=True)
+    pairs = zip(records.tolist(), parts.tolist(), strict=True)
+    return [f"{record}:{part}" for record, count in pairs for part in range(count)]
+
+
+def cut(ids: list[str], length: int) -> list[list[str]]:
+    """Ids in pieces of at most this length."""
+    return [ids[start : start + length] for start in range(0, len(ids), length)]
+
+
+def record_of(id: str) -> int:
+    """The record of a vector, from the vector's id."""
+    return int(id.partition(":")[0])

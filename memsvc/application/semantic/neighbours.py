@@ -1,0 +1,92 @@
+"""The records nearest to a text: from the index, or by comparing the vectors in the store."""
+
+import contextlib
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from typing import Final
+
+from memsvc.application.semantic.indexer import Indexer, Loaded, native_errors
+from memsvc.core.errors import SemanticUnavailable
+from memsvc.core.filters import Filter, without_paths
+from memsvc.core.ports.store import Store
+from memsvc.core.ports.vectors import Vector, VectorStore
+from memsvc.core.records import Kind
+from memsvc.core.semantic.cosines import rank_all
+
+MAX_COMPARED: Final = 8_000
+"""A filter that selects no more records has them compared one by one, whatever the index."""
+
+WIDER: Final = 8
+"""How many times `limit` the index is asked for when files, which it does not know, must match."""
+
+MAX_TEXTS: Final = 1_024
+"""Queries whose vectors are kept."""
+
+
+class Neighbours:
+    """Answers queries with the model and the index of an indexer."""
+
+    def __init__(self, store: Store, vectors: VectorStore, indexer: Indexer) -> None:
+        self._store, self._vectors, self._indexer = store, vectors, indexer
+        self._reader = ThreadPoolExecutor(1, "query")
+        self._begin = lru_cache(MAX_TEXTS)(lambda text: self._reader.submit(indexer.embed, text))
+
+    def prepare(self, text: str) -> None:
+        """Start embedding a text, while the caller does other work before it asks."""
+        with contextlib.suppress(SemanticUnavailable):  # then nobody will ask
+            self._indexer.ready()
+            if not self._indexer.stopping.is_set():
+                self._begin(text)
+
+    def nearest(
+        self, kind: Kind, text: str, limit: int, selection: Filter
+    ) -> list[tuple[int, float]]:
+        """The records of a kind nearest to a text within a filter: id and cosine, nearest first.
+
+        Raises SemanticUnavailable with the reason.
+        """
+        loaded = self._indexer.ready()
+        try:
+            with native_errors():
+                return self._nearest(loaded, kind, text, limit, selection)
+        except SemanticUnavailable as error:
+            self._indexer.fail(error.detail)
+            raise
+
+    def compare(self, kind: Kind, text: str, ids: Sequence[int]) -> list[tuple[int, float]]:
+        """A few records by how near they are to a text, by their vectors in the store: exact."""
+        return self._compare(self._indexer.ready(), kind, text, ids)
+
+    def close(self) -> None:
+        """Let the text that is being embedded finish."""
+        self._reader.shutdown()
+
+    def _nearest(
+        self, loaded: Loaded, kind: Kind, text: str, limit: int, selection: Filter
+    ) -> list[tuple[int, float]]:
+        vector = self._vector_of(text)
+        if selection == Filter():
+            return loaded.index.nearest(kind, vector, limit, selection)
+        if self._store.count(kind, selection) <= MAX_COMPARED:
+            ids = self._store.selected_ids(kind, selection)
+            return self._compare(loaded, kind, text, ids)[:limit]
+        known = without_paths(selection)
+        depth = limit if known == selection else limit * WIDER
+        found = loaded.index.nearest(kind, vector, depth, known)
+        # an index may be a moment behind the store, and knows no files
+        held = self._store.selected_among(kind, selection, [id for id, _ in found])
+        return [each for each in found if each[0] in held][:limit]
+
+    def _compare(
+        self, loaded: Loaded, kind: Kind, text: str, ids: Sequence[int]
+    ) -> list[tuple[int, float]]:
+        vectors = self._vectors.vectors(kind, ids, loaded.embedder.fingerprint)
+        return rank_all(vectors, self._vector_of(text))
+
+    def _vector_of(self, text: str) -> Vector:
+        try:
+            return self._begin(text).result()
+        except Exception:
+            self._begin.cache_clear()  # a failure must not be remembered
+            raise

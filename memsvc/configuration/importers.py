@@ -1,0 +1,78 @@
+"""The importers by name. A new one is a module in `adapters/importers` and a row here."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from memsvc.core.ports.sources import Reading
+
+
+@dataclass(frozen=True, slots=True)
+class Importer:
+    """How a source is opened, and what its command says: `memsvc import NAME [ARGUMENT]`.
+
+    `open` is called with the argument and the options that were given, all as text and by name; it
+    raises SourceUnreadable. `options` maps the name of an option to its help.
+    """
+
+    open: Callable[..., Reading]
+    help: str
+    argument: str = ""
+    required: bool = False
+    options: Mapping[str, str] = field(default_factory=dict)
+    hidden: bool = False
+
+
+# Imported when they are opened: the command line starts sooner.
+
+
+def _open_claude_mem(file: str | None = None) -> Reading:
+    from memsvc.adapters.importers.claude_mem import read_claude_mem
+
+    return read_claude_mem(None if file is None else Path(file))
+
+
+def _open_git(repository: str = ".") -> Reading:
+    from memsvc.adapters.importers.git import read_git
+
+    return read_git(Path(repository))
+
+
+def _open_jsonl(file: str, source: str | None = None) -> Reading:
+    from memsvc.adapters.importers.jsonl import read_jsonl
+
+    return read_jsonl(file, source=source)
+
+
+def _open_sample() -> Reading:
+    from memsvc.adapters.importers.jsonl import SAMPLE, read_jsonl
+
+    return read_jsonl(SAMPLE)
+
+
+IMPORTERS: Final[Mapping[str, Importer]] = {
+    "claude-mem": Importer(
+        _open_claude_mem, "Read a claude-mem database; it is never written to.", "file"
+    ),
+    "git": Importer(
+        _open_git,
+        "Read the history of a git repository as memories; merges are skipped.",
+        "repository",
+    ),
+    "jsonl": Importer(
+        _open_jsonl,
+        "Read one record a line from FILE (also .gz), or from - for standard input.",
+        "file",
+        required=True,
+        options={"source": "Name of the source; default: the file's name."},
+    ),
+    "sample": Importer(_open_sample, "Read the bundled sample, made for `trial`.", hidden=True),
+}
+
+
+def project_of(folder: Path) -> str:
+    """The name of the git repository that a folder is in. Raises SourceUnreadable without one."""
+    from memsvc.adapters.importers.git import project_of
+
+    return project_of(folder)
