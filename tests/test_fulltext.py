@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memsvc.adapters.sqlite.fulltext import ranking as fulltext
@@ -186,7 +186,6 @@ QUERIES = st.lists(st.sampled_from([*WORDS, "-lock", '"cache lock"', "nowhere", 
 
 
 @given(QUERIES.map(" ".join), st.integers(1, 60), st.integers(1, 50))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_pages_beyond_the_candidates_neither_repeat_nor_skip(
     ask_many: Ask, text: str, depth: int, page: int
 ) -> None:
@@ -202,7 +201,6 @@ def test_pages_beyond_the_candidates_neither_repeat_nor_skip(
 
 
 @given(QUERIES.map(" ".join))
-@settings(deadline=None)
 def test_relevance_falls_with_the_rank(ask_many: Ask, text: str) -> None:
     relevances = [each.relevance for each in fulltext.rank(ask_many(text), 100)]
     assert relevances == sorted(relevances, reverse=True)

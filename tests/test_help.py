@@ -87,13 +87,13 @@ def _run(client: FlaskClient, example: str) -> Any:
 
 
 def test_every_example_runs_as_printed_and_finds_something(
-    meaning_client: FlaskClient, own_client: FlaskClient, ask: Any
+    semantic_client: FlaskClient, own_client: FlaskClient, ask: Any
 ) -> None:
     for operation in ask("/api/search/help")["operations"]:
         if operation["method"] == "DELETE":
             continue
         writes = operation["method"] == "POST" and operation["name"] != "batch"
-        response = _run(own_client if writes else meaning_client, operation["example"])
+        response = _run(own_client if writes else semantic_client, operation["example"])
         assert response.status_code in (200, 201), operation["example"]
         if response.is_json and "total" in response.get_json():
             assert response.get_json()["total"] > 0, operation["example"]

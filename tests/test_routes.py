@@ -23,9 +23,11 @@ def _request(operation: Operation, path: str) -> str:
 
 @pytest.mark.parametrize(("operation", "path"), PATHS)
 def test_answers_in_the_shape_that_openapi_shows(
-    meaning_client: FlaskClient, operation: Operation, path: str
+    semantic_client: FlaskClient, operation: Operation, path: str
 ) -> None:
-    response = meaning_client.get(_request(operation, path), headers={"Accept": "application/json"})
+    response = semantic_client.get(
+        _request(operation, path), headers={"Accept": "application/json"}
+    )
     assert response.status_code == 200
     assert response.content_type == "application/json; charset=utf-8"
     assert RESULTS[result_of(operation)]().validate(response.get_json()) == {}
@@ -34,9 +36,9 @@ def test_answers_in_the_shape_that_openapi_shows(
 @pytest.mark.parametrize(("operation", "path"), PATHS)
 @pytest.mark.parametrize("accept", ["text/markdown", "text/plain"])
 def test_answers_as_text_to_who_accepts_text(
-    meaning_client: FlaskClient, operation: Operation, path: str, accept: str
+    semantic_client: FlaskClient, operation: Operation, path: str, accept: str
 ) -> None:
-    response = meaning_client.get(_request(operation, path), headers={"Accept": accept})
+    response = semantic_client.get(_request(operation, path), headers={"Accept": accept})
     assert response.status_code == 200
     assert response.mimetype == "text/markdown"
     assert not response.get_data(as_text=True).startswith("{")

@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import arguments
 
@@ -199,7 +199,6 @@ def loaded(operation: Operation, pairs: list[tuple[str, str]]) -> Any:
         return error.errors
 
 
-@settings(deadline=None, max_examples=500, derandomize=True)
 @given(call=CALLS)
 def test_any_call_means_the_same_parameters_as_the_query_of_a_request(
     call: tuple[Operation, dict[str, Any]],
