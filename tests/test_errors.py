@@ -1,7 +1,9 @@
 """Every error is a problem (RFC 9457) that says what was given, what is allowed, where to look."""
 
 import contextlib
+import importlib
 import json
+import pkgutil
 import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 from flask.testing import FlaskClient
 from samples import NOW
 
+import memsvc
 from memsvc.adapters.sqlite.store import SqliteStore
 from memsvc.api.help import error_codes
 from memsvc.api.operations import OPERATIONS
@@ -262,7 +265,18 @@ def _overwrite_tables(path: Path) -> None:
             file.write(b"x" * 4096)
 
 
+def _errors_of(base: type[MemsvcError]) -> set[type[MemsvcError]]:
+    """An error of the package and all that derive from it, in whatever module."""
+    derived = {each for child in base.__subclasses__() for each in _errors_of(child)}
+    return {each for each in (base, *derived) if each.__module__.startswith("memsvc")}
+
+
 def test_the_list_of_codes_is_closed_and_documented() -> None:
-    codes = [entry["code"] for entry in error_codes()]
-    assert len(codes) == len(set(codes)) == len(KINDS)
-    assert {code for o in OPERATIONS for code in o.errors} <= set(codes)
+    for module in pkgutil.walk_packages(memsvc.__path__, "memsvc."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    assert set(KINDS) == _errors_of(MemsvcError)
+    told = {entry["code"]: (entry["status"], entry["title"]) for entry in error_codes()}
+    assert told == {each.code: (each.status, each.title) for each in _errors_of(MemsvcError)}
+    assert len(error_codes()) == len(told) == len(KINDS), "two errors have one code"
+    assert {code for o in OPERATIONS for code in o.errors} <= told.keys()

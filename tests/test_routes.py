@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
+from memsvc import __version__
 from memsvc.api.help import example_path
 from memsvc.api.operations import OPERATIONS, TEN, Operation
 from memsvc.schemas.results import RESULTS, result_of
@@ -17,6 +18,16 @@ PATHS = [
 ]
 
 
+DOCUMENTS = {
+    "help": {"service", "version", "base", "operations"},
+    "projects": {"count", "projects"},
+    "stats": {"kinds", "work_sessions", "projects", "types", "concepts", "days", "economics"},
+    "health": {"status", "version"},
+    "readiness": {"ready", "parts"},
+}
+"""What the answers that are no records hold; their schema allows anything."""
+
+
 def _request(operation: Operation, path: str) -> str:
     return example_path(operation).replace(operation.path.split("<")[0], path.split("<")[0], 1)
 
@@ -25,12 +36,20 @@ def _request(operation: Operation, path: str) -> str:
 def test_answers_in_the_shape_that_openapi_shows(
     semantic_client: FlaskClient, operation: Operation, path: str
 ) -> None:
-    response = semantic_client.get(
-        _request(operation, path), headers={"Accept": "application/json"}
-    )
+    asked = _request(operation, path)
+    response = semantic_client.get(asked, headers={"Accept": "application/json"})
     assert response.status_code == 200
     assert response.content_type == "application/json; charset=utf-8"
-    assert RESULTS[result_of(operation)]().validate(response.get_json()) == {}
+    schema = RESULTS[result_of(operation)]()
+    body = response.get_json()
+    assert schema.validate(body) == {}
+    promised = {name for name, field in schema.fields.items() if field.required}
+    assert promised | DOCUMENTS.get(operation.name, set()) <= body.keys()
+    assert promised or operation.name in DOCUMENTS, "nothing says what this answer holds"
+
+
+def test_health_says_that_the_worker_lives_and_which_version_it_is(ask: Any) -> None:
+    assert ask("/api/health") == {"status": "ok", "version": __version__}
 
 
 @pytest.mark.parametrize(("operation", "path"), PATHS)
