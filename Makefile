@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 TRIAL := .trial
 DATA ?=
 
@@ -20,14 +21,14 @@ $(VENV)/ready: pyproject.toml
 run: $(VENV)/ready ## set up, fill a trial store from this history, start the worker
 	MEMSVC_HOME=$(CURDIR)/$(TRIAL) $(BIN)/memsvc trial .
 
-test: $(VENV)/ready ## set up and run all tests
-	$(BIN)/python -m pytest
+test: $(VENV)/ready ## set up and run the tests, without the slow proofs
+	$(PYTEST) -m 'not slow'
 
-check: $(VENV)/ready ## lint, types and tests
+check: $(VENV)/ready ## lint, types and all tests, with many random examples
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest
+	HYPOTHESIS_PROFILE=thorough $(PYTEST)
 
 fmt: $(VENV)/ready ## format and fix what can be fixed
 	$(BIN)/ruff check --fix .

@@ -1,25 +1,32 @@
 """Stores, clients and a running worker for the tests."""
 
-import os
-import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import profiles  # noqa: F401 - before any property test is made
 import pytest
-import requests
+from fake_semantic import indexed
 from flask.testing import FlaskClient
-from meaning import indexed
 from samples import NOW, fill, services_over
+from workers import PATIENCE, PATIENT, Worker, running_worker, unused_port
 
 from memsvc.adapters.sqlite.store import SqliteStore, open_store
 from memsvc.application.services import Services
 from memsvc.entrypoints.http.app import create_app
+
+
+@pytest.fixture(scope="session", autouse=True)
+def patient() -> Iterator[None]:
+    """Commands wait for a worker as long as a busy machine takes, not as long as people do."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("memsvc.entrypoints.client.PROBE_SECONDS", PATIENT)
+        patch.setattr("memsvc.entrypoints.client.ANSWER_SECONDS", PATIENT)
+        patch.setattr("memsvc.entrypoints.worker_process.MAX_STOP", PATIENCE)
+        patch.setattr("memsvc.entrypoints.worker_process.MAX_STALL", PATIENCE)
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -43,7 +50,7 @@ def client(services: Services) -> FlaskClient:
 
 
 @pytest.fixture(scope="session")
-def meaning_client(store: SqliteStore) -> FlaskClient:
+def semantic_client(store: SqliteStore) -> FlaskClient:
     """The routes over the shared samples, with semantic search."""
     return create_app(Services(store, lambda: NOW, indexed(store))).test_client()
 
@@ -99,55 +106,24 @@ def zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
     time.tzset()
 
 
-@dataclass
-class Worker:
-    """A worker in a process of its own, over HTTP."""
-
-    home: Path
-    address: str
-    process: subprocess.Popen[str]
-    session: requests.Session = field(default_factory=requests.Session)
-
-    def get(self, path: str, **given: Any) -> requests.Response:
-        return self.session.get(f"{self.address}{path}", params=given, timeout=30)
-
-    def stop(self, sign: signal.Signals = signal.SIGTERM) -> int:
-        """End the worker with a signal and give its exit code."""
-        self.session.close()
-        if self.process.poll() is None:
-            self.process.send_signal(sign)
-        self.process.communicate(timeout=30)
-        return self.process.returncode
-
-
-def start_worker(home: Path, **environment: str) -> subprocess.Popen[str]:
-    """`memsvc serve` with its state in this folder, on any free port."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "memsvc", "serve"],
-        env={**os.environ, "MEMSVC_HOME": str(home), "MEMSVC_PORT": "0", **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+@pytest.fixture
+def live(tmp_path: Path) -> Iterator[Worker]:
+    """A worker over an empty store that listens on a free port; it searches by full text alone."""
+    with running_worker(tmp_path) as worker:
+        yield worker
 
 
 @pytest.fixture
-def live(tmp_path: Path) -> Iterator[Worker]:
-    """A worker over an empty store that listens on a free port."""
-    process = start_worker(tmp_path)
-    assert process.stdout is not None
-    line = process.stdout.readline()
-    worker = Worker(tmp_path, line.split()[-1] if line else "", process)
-    yield worker
-    worker.stop(signal.SIGKILL)
+def live_semantic(tmp_path: Path) -> Iterator[Worker]:
+    """The same with semantic search, which indexes in the background."""
+    with running_worker(tmp_path, MEMSVC_SEMANTIC="chroma") as worker:
+        yield worker
 
 
 @pytest.fixture
 def free_port() -> str:
     """A port on which nothing listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return str(probe.getsockname()[1])
+    return str(unused_port())
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from meaning import WordEmbedder
+from fake_semantic import WordEmbedder
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import WhitespaceSplit
@@ -23,8 +23,9 @@ from benchmarks.savings import missed
 from benchmarks.tables import table
 from benchmarks.ways_to_rank import WAYS, patched, without_title
 from memsvc.application.semantic.index_sync import embed_record
-from memsvc.core import fusion, passages
+from memsvc.core import fusion
 from memsvc.core.records import Observation
+from memsvc.core.semantic import passages
 
 TITLES = ("Fixed the login redirect", "Cache warms slowly", "Retry uploads in src/upload.py")
 
@@ -168,14 +169,14 @@ def test_quality_fails_below_a_floor(sets: Path) -> None:
     """A floor that cannot be reached is reported by name, with the exit code."""
     floors = sets / "floors.json"
     floors.write_text('{"first": {"recall@10": 1.1}}', "utf-8")
-    code, body = _run("quality", sets, "--set", "first", "--floors", floors)
+    code, body = _run("quality", sets, "--set", "first", "--semantic", "off", "--floors", floors)
     assert code == 1
     assert body["failures"] == ["first: recall@10 is 1.000, its floor 1.100"]
 
 
 def test_quality_compares_the_bound_with_none(sets: Path) -> None:
     """Compressed dates give a row for each bound, and their difference."""
-    _, body = _run("quality", sets, "--set", "first", "--compressed")
+    _, body = _run("quality", sets, "--set", "first", "--semantic", "off", "--compressed")
     rows = next(value for name, value in body.items() if name.startswith("quality"))
     assert [row["set"] for row in rows][::2] == ["first", "first days=all"]
     assert rows[0]["ndcg@10 - days=all"] == "+0.000"
@@ -221,6 +222,7 @@ def test_an_unknown_set_is_named(sets: Path) -> None:
     assert "first, second" in result.output
 
 
+@pytest.mark.slow
 def test_speed_measures_every_route(corpus: Path) -> None:
     """All ten routes answer, alone and together."""
     code, body = _run("speed", corpus, "--seconds", "0.02", "--clients", "2")
@@ -245,6 +247,7 @@ def test_tokens_keeps_budgets(corpus: Path) -> None:
     assert body["budgets"] == {"requests": 36, "exceeded or misstated": 0}
 
 
+@pytest.mark.slow
 def test_tokens_holds_the_estimator_against_a_tokenizer(corpus: Path, tmp_path: Path) -> None:
     """One token a word: fewer than a quarter of the bytes, for records and rows in both forms."""
     words = Tokenizer(WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
@@ -275,6 +278,7 @@ def test_a_file_that_is_no_tokenizer_is_named(corpus: Path) -> None:
     assert "tokenizer.json" in result.output
 
 
+@pytest.mark.slow
 def test_the_loop_finds_at_least_28_tasks_for_a_tenth_of_20_records_in_full() -> None:
     """The bar holds, and nothing but the loop clears it in tasks found."""
     code, body = _run("savings")

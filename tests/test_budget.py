@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from samples import DAY, NOW, numbered, services_over
 from strategies import plain_queries, queries
@@ -77,7 +77,6 @@ SEARCHES = st.sampled_from(
 QUERIES = st.one_of(plain_queries, queries.filter(str.strip), st.just("payment 登录 " * 2000))
 
 
-@settings(deadline=None, max_examples=1000, derandomize=True)
 @given(search=SEARCHES, query=QUERIES, common=st.fixed_dictionaries(COMMON))
 def test_a_search_never_costs_more_than_its_budget(
     heavy: FlaskClient,
@@ -102,7 +101,6 @@ REFS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=60, derandomize=True)
 @given(refs=REFS, budget=BUDGETS, render=st.sampled_from(["json", "text"]))
 def test_a_batch_never_costs_more_than_its_budget(
     heavy: FlaskClient, refs: list[str], budget: int, render: str
@@ -123,7 +121,6 @@ def test_the_session_start_page_keeps_to_a_stated_budget(
     assert count_tokens(response.get_data(as_text=True)) <= (budget or 1500)
 
 
-@settings(deadline=None, max_examples=60, derandomize=True)
 @given(search=SEARCHES, query=plain_queries, common=st.fixed_dictionaries(COMMON))
 def test_every_answer_to_a_query_that_matches_holds_a_record_and_leads_on_to_the_rest(
     heavy: FlaskClient,

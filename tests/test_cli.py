@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from fake_semantic import indexed
 
 from benchmarks.sample import sample_worker
 from memsvc.api.operations import OPERATIONS
 from memsvc.configuration.settings import SETTINGS, load_settings
 from memsvc.entrypoints.cli import main as cli
 from memsvc.entrypoints.cli import operations as commands
-from tests.meaning import indexed
 
 
 @pytest.fixture(scope="module")

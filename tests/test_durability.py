@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from samples import NOW
+from workers import PATIENCE
 
 from benchmarks.__main__ import benchmarks
 from benchmarks.processes import foreign_connections, is_loopback
@@ -60,11 +61,12 @@ def test_what_does_not_hold_is_noted_in_words(tmp_path: Path) -> None:
     assert trial.failures == ["a record is lost"]
 
 
+@pytest.mark.slow
 def test_a_worker_killed_once_keeps_what_it_acknowledged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One run of all of it, on few records."""
-    monkeypatch.setattr("benchmarks.damaging.NOTICE", 8.0)
+    monkeypatch.setattr("benchmarks.damaging.NOTICE", PATIENCE)
     monkeypatch.setattr("benchmarks.killing.LATEST", 1.0)
     corpus = tmp_path / "corpus.jsonl"
     items = (

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from old_stores import bring_back
 from samples import DAY, NOW, fill, numbered
@@ -87,7 +87,6 @@ def test_what_is_forgotten_costs_nothing_any_more(own_client: FlaskClient) -> No
     assert own_client.get("/api/stats").get_json()["economics"] == before
 
 
-@settings(deadline=None, max_examples=60, derandomize=True)
 @given(written=st.lists(records, max_size=12))
 def test_the_store_counts_what_reading_costs_as_every_answer_does(
     tmp_path_factory: pytest.TempPathFactory, written: list[Record]

@@ -1,7 +1,10 @@
 """Every error is a problem (RFC 9457) that says what was given, what is allowed, where to look."""
 
 import contextlib
+import importlib
 import json
+import pkgutil
+import re
 import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,6 +14,7 @@ import pytest
 from flask.testing import FlaskClient
 from samples import NOW
 
+import memsvc
 from memsvc.adapters.sqlite.store import SqliteStore
 from memsvc.api.help import error_codes
 from memsvc.api.operations import OPERATIONS
@@ -193,7 +197,7 @@ def test_a_bug_shows_a_request_id_and_no_internals(caplog: pytest.LogCaptureFixt
         _broken(RuntimeError("secret /home/me")).get("/api/observation/1"), 500, "internal_error"
     )
     assert "secret" not in json.dumps(problem)
-    request_id = problem["detail"].rstrip(".").split()[-1]
+    [request_id] = re.findall(r"[0-9a-f]{12}", problem["detail"])
     assert request_id in caplog.text
     assert "secret" in caplog.text
 
@@ -217,13 +221,12 @@ def test_a_store_that_cannot_be_used_is_no_bug_of_ours(path: str) -> None:
 def test_the_worker_lives_and_says_what_is_not_ready_while_the_store_is_away() -> None:
     broken = _broken(StoreUnavailable("The store is locked."))
     assert broken.get("/api/health").status_code == 200
-    for accept in (JSON, "text/markdown"):
-        response = broken.get("/api/readiness", headers={"Accept": accept})
-        assert response.status_code == 503
-        assert response.get_json()["parts"]["store"] == {
-            "ok": False,
-            "detail": "The store is locked.",
-        }
+    response = broken.get("/api/readiness", headers={"Accept": JSON})
+    assert response.status_code == 503
+    assert response.get_json()["parts"]["store"] == {"ok": False, "detail": "The store is locked."}
+    text = broken.get("/api/readiness", headers={"Accept": "text/markdown"})
+    assert text.status_code == 503
+    assert "detail: The store is locked." in text.get_data(as_text=True)
 
 
 @pytest.mark.parametrize(
@@ -262,7 +265,18 @@ def _overwrite_tables(path: Path) -> None:
             file.write(b"x" * 4096)
 
 
+def _errors_of(base: type[MemsvcError]) -> set[type[MemsvcError]]:
+    """An error of the package and all that derive from it, in whatever module."""
+    derived = {each for child in base.__subclasses__() for each in _errors_of(child)}
+    return {each for each in (base, *derived) if each.__module__.startswith("memsvc")}
+
+
 def test_the_list_of_codes_is_closed_and_documented() -> None:
-    codes = [entry["code"] for entry in error_codes()]
-    assert len(codes) == len(set(codes)) == len(KINDS)
-    assert {code for o in OPERATIONS for code in o.errors} <= set(codes)
+    for module in pkgutil.walk_packages(memsvc.__path__, "memsvc."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    assert set(KINDS) == _errors_of(MemsvcError)
+    told = {entry["code"]: (entry["status"], entry["title"]) for entry in error_codes()}
+    assert told == {each.code: (each.status, each.title) for each in _errors_of(MemsvcError)}
+    assert len(error_codes()) == len(told) == len(KINDS), "two errors have one code"
+    assert {code for o in OPERATIONS for code in o.errors} <= told.keys()

@@ -14,9 +14,9 @@ PATHS = [example_path(operation) for operation in OPERATIONS if operation.method
 
 
 @pytest.mark.parametrize("path", [*PATHS, "/openapi.json", "/"])
-def test_an_answer_that_is_known_is_not_sent_again(meaning_client: FlaskClient, path: str) -> None:
-    first = meaning_client.get(path)
-    again = meaning_client.get(path, headers={"If-None-Match": first.headers["ETag"]})
+def test_an_answer_that_is_known_is_not_sent_again(semantic_client: FlaskClient, path: str) -> None:
+    first = semantic_client.get(path)
+    again = semantic_client.get(path, headers={"If-None-Match": first.headers["ETag"]})
     assert (again.status_code, again.get_data()) == (304, b"")
     assert again.headers["ETag"] == first.headers["ETag"]
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from samples import OBSERVATIONS
 from strategies import plain_queries
@@ -15,7 +15,6 @@ QUERIES = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=100, derandomize=True)
 @given(query=QUERIES, days=st.sampled_from([{}, {"days": "all"}, {"days": "30"}]))
 def test_the_parts_add_up_to_the_score(
     client: FlaskClient, query: str, days: dict[str, str]

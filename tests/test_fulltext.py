@@ -1,13 +1,15 @@
 """What full-text search finds, in which order, and what it says about it."""
 
 import contextlib
+import itertools
 import random
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memsvc.adapters.sqlite.fulltext import ranking as fulltext
@@ -67,6 +69,17 @@ FEW = [
 def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
     """Searches over a few records with meaning."""
     yield from searches(tmp_path_factory.mktemp("few") / "memsvc.db", FEW)
+
+
+TITLES = list(itertools.islice(itertools.product(WORDS[:4], repeat=4), 0, None, 7))
+"""Titles of four words each, in which some words come more often than in others."""
+
+
+@pytest.fixture(scope="module")
+def ask_titles(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
+    """Searches over records that differ in the words of their titles alone; #1 has the first."""
+    observations = [observation(n, " ".join(title)) for n, title in enumerate(TITLES, 1)]
+    yield from searches(tmp_path_factory.mktemp("titles") / "memsvc.db", observations)
 
 
 @pytest.fixture(scope="module")
@@ -186,7 +199,6 @@ QUERIES = st.lists(st.sampled_from([*WORDS, "-lock", '"cache lock"', "nowhere", 
 
 
 @given(QUERIES.map(" ".join), st.integers(1, 60), st.integers(1, 50))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_pages_beyond_the_candidates_neither_repeat_nor_skip(
     ask_many: Ask, text: str, depth: int, page: int
 ) -> None:
@@ -201,10 +213,36 @@ def test_pages_beyond_the_candidates_neither_repeat_nor_skip(
 
 
 @given(QUERIES.map(" ".join))
-@settings(deadline=None)
-def test_relevance_falls_with_the_rank(ask_many: Ask, text: str) -> None:
+def test_the_most_relevant_record_comes_first(ask_many: Ask, text: str) -> None:
     relevances = [each.relevance for each in fulltext.rank(ask_many(text), 100)]
     assert relevances == sorted(relevances, reverse=True)
+
+
+@given(st.lists(st.sampled_from(WORDS[:4]), min_size=1, max_size=3, unique=True))
+def test_the_more_a_record_says_of_the_query_the_more_relevant_it_is(
+    ask_titles: Ask, asked: list[str]
+) -> None:
+    """All else is equal: how often each word stands in the title, and which stand together."""
+    found = fulltext.rank(ask_titles(" ".join(asked)), len(TITLES))
+    assert {hit.ref.id for hit in found} == {
+        number for number, title in enumerate(TITLES, 1) if set(title) & set(asked)
+    }
+    said = {hit: _said(TITLES[hit.ref.id - 1], asked) for hit in found}
+    for one, other in itertools.permutations(found, 2):
+        if said[one] == said[other]:
+            assert one.relevance == other.relevance
+        elif _says_all(said[one], said[other]):
+            assert one.relevance > other.relevance
+
+
+def _said(title: Sequence[str], asked: Sequence[str]) -> Counter[object]:
+    """How often a title says each word of a query, and whether it says two as they follow there."""
+    together = set(itertools.pairwise(title)) & set(itertools.pairwise(asked))
+    return Counter([word for word in title if word in asked]) + Counter(together)
+
+
+def _says_all(one: Counter[object], other: Counter[object]) -> bool:
+    return all(one[each] >= other[each] for each in other)
 
 
 def test_rare_words_first_finds_the_same_best_records(

@@ -1,7 +1,10 @@
 """The plugin's hook at the start of a session: the start page soon, or nothing, and no failure."""
 
+import contextlib
+import functools
 import json
 import os
+import shlex
 import shutil
 import socket
 import sqlite3
@@ -12,18 +15,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Worker, start_worker
 from samples import NOW, numbered
+from workers import PATIENCE, Worker, patient_program, running_worker
 
 from memsvc.adapters.sqlite.store import open_store
 from memsvc.core.records import Observation, Summary
 from memsvc.entrypoints.hook import page_in_time
 from tests.documents import ROOT
 
-PLENTY = 30.0
-"""Seconds that no test comes near to: what ends sooner ends for a reason of its own."""
+SCRIPTS = Path(sys.executable).parent
 
-Start = Callable[..., "subprocess.CompletedProcess[str]"]
+Ran = subprocess.CompletedProcess[str]
+Start = Callable[..., Ran]
 
 
 @pytest.fixture
@@ -35,34 +38,44 @@ def start(tmp_path: Path) -> Start:
     folder = tmp_path / "shop"
     folder.mkdir()
 
-    scripts = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-
-    def run(port: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    def run(port: str, scripts: Path = SCRIPTS, **environment: str) -> Ran:
+        path = f"{scripts}{os.pathsep}{os.environ['PATH']}"
         return subprocess.run(
             [shutil.which("sh"), "-c", hook["command"]],
-            env={**os.environ, "PATH": scripts, "MEMSVC_PORT": port, **environment},
+            env={**os.environ, "PATH": path, "MEMSVC_PORT": port, **environment},
             cwd=folder,
             capture_output=True,
             text=True,
-            timeout=PLENTY,
+            timeout=PATIENCE,
         )
 
     return run
 
 
-def port_of(worker: Worker) -> str:
-    return worker.address.rsplit(":", 1)[1]
+@pytest.fixture
+def page(start: Start, tmp_path: Path) -> Start:
+    """The same with a hook that waits as long as a busy machine takes."""
+    scripts = tmp_path / "scripts"
+    scripts.mkdir()
+    code = f"from memsvc.entrypoints import hook; hook.PATIENCE = {PATIENCE}; hook.main()"
+    words = shlex.join(patient_program(code))
+    (scripts / "memsvc-hook").write_text(f"#!/bin/sh\nexec {words}\n")
+    (scripts / "memsvc-hook").chmod(0o755)
+    return functools.partial(start, scripts=scripts)
 
 
-def says_nothing(ran: "subprocess.CompletedProcess[str]") -> bool:
+def says_nothing(ran: Ran) -> bool:
     return (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
 
 
-def test_it_shows_the_memories_of_the_folders_project(live: Worker, start: Start) -> None:
-    for project, title in (("shop", "ours"), ("api", "theirs")):
-        body = {"title": title, "project": project}
-        live.session.post(f"{live.address}/api/observations", json=body)
-    ran = start(port_of(live))
+def remember(worker: Worker, title: str, project: str = "shop") -> None:
+    assert worker.post("/api/observations", {"title": title, "project": project}).ok
+
+
+def test_it_shows_the_memories_of_the_folders_project(live: Worker, page: Start) -> None:
+    remember(live, "ours")
+    remember(live, "theirs", "api")
+    ran = page(live.port)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert "# Memory of shop · newest 1 of 1" in ran.stdout
     assert "ours" in ran.stdout
@@ -70,26 +83,25 @@ def test_it_shows_the_memories_of_the_folders_project(live: Worker, start: Start
 
 
 def test_a_folder_without_a_name_shows_the_memories_of_all_projects(
-    live: Worker, start: Start
+    live: Worker, page: Start
 ) -> None:
-    live.session.post(f"{live.address}/api/observations", json={"title": "x", "project": "shop"})
-    assert "# Memory · newest 1 of 1" in start(port_of(live), CLAUDE_PROJECT_DIR="/").stdout
+    remember(live, "x")
+    assert "# Memory · newest 1 of 1" in page(live.port, CLAUDE_PROJECT_DIR="/").stdout
 
 
 def test_a_worktree_shows_the_memories_of_its_repository(
-    live: Worker, start: Start, tmp_path: Path
+    live: Worker, page: Start, tmp_path: Path
 ) -> None:
     repository, worktree = tmp_path / "shop", tmp_path / "elsewhere"
     git = ["git", "-C", str(repository), "-c", "user.name=n", "-c", "user.email=e"]
     for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "first"]):
         subprocess.run([*git, *words], check=True)
     subprocess.run([*git, "worktree", "add", "-q", str(worktree)], check=True)
-    ran = start(port_of(live), CLAUDE_PROJECT_DIR=str(worktree))
-    assert "# Memory of shop" in ran.stdout
+    assert "# Memory of shop" in page(live.port, CLAUDE_PROJECT_DIR=str(worktree)).stdout
 
 
-def test_without_a_worker_it_says_nothing_and_succeeds(start: Start, free_port: str) -> None:
-    assert says_nothing(start(free_port))
+def test_without_a_worker_it_says_nothing_and_succeeds(page: Start, free_port: str) -> None:
+    assert says_nothing(page(free_port))
 
 
 def test_a_worker_that_never_answers_does_not_hold_the_session_up(
@@ -105,9 +117,11 @@ def test_a_worker_that_answers_a_letter_at_a_time_does_not_hold_the_session_up(
 
     def drip(listener: socket.socket) -> None:
         connection, _ = listener.accept()
-        with connection:
+        with connection, contextlib.suppress(OSError):
             connection.sendall(b"HTTP/1.1 200 OK\r\nX-Slow: ")
-            while not enough.wait(0.05):
+            for _ in range(int(PATIENCE / 0.05)):
+                if enough.wait(0.05):
+                    return
                 connection.sendall(b"x")
 
     with socket.socket() as listener:
@@ -117,24 +131,24 @@ def test_a_worker_that_answers_a_letter_at_a_time_does_not_hold_the_session_up(
         thread.start()
         monkeypatch.setenv("MEMSVC_PORT", str(listener.getsockname()[1]))
         assert page_in_time(0.3) == ""
+        assert thread.is_alive(), "the answer was waited for to its end"
         enough.set()
-        thread.join(PLENTY)
+        thread.join(PATIENCE)
     assert not thread.is_alive()
 
 
-def test_a_locked_store_is_read_all_the_same(live: Worker, start: Start) -> None:
-    live.session.post(f"{live.address}/api/observations", json={"title": "x", "project": "shop"})
+def test_a_locked_store_is_read_all_the_same(live: Worker, page: Start) -> None:
+    remember(live, "x")
     locker = sqlite3.connect(live.home / "memsvc.db", isolation_level=None)
-    try:
+    with contextlib.closing(locker):
         locker.execute("BEGIN EXCLUSIVE")
-        ran = start(port_of(live))
-    finally:
-        locker.close()
+        ran = page(live.port)
     assert ran.returncode == 0
     assert "# Memory of shop · newest 1 of 1" in ran.stdout
 
 
-def test_ten_megabytes_of_memories_fit_on_the_page(tmp_path: Path, start: Start) -> None:
+@pytest.mark.slow
+def test_ten_megabytes_of_memories_fit_on_the_page(tmp_path: Path, page: Start) -> None:
     home = tmp_path / "home"
     store = open_store(home / "memsvc.db")
     text = "all work and no play " * 10_000
@@ -144,22 +158,16 @@ def test_ten_megabytes_of_memories_fit_on_the_page(tmp_path: Path, start: Start)
     ]
     store.write(numbered([*made, Summary(request=text, learned=text, project="shop")]))
     store.close()
-    process = start_worker(home, MEMSVC_SEMANTIC="off")
-    assert process.stdout is not None
-    address = process.stdout.readline().split()[-1]
-    try:
-        ran = start(address.rsplit(":", 1)[1])
-    finally:
-        process.terminate()
-        process.communicate(timeout=PLENTY)
+    with running_worker(home) as worker:
+        ran = page(worker.port)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert "# Memory of shop · newest" in ran.stdout
     assert len(ran.stdout) < 9000
 
 
 @pytest.mark.parametrize("port", ["x", "-1", "99999"])
-def test_bad_settings_do_not_fail_the_session(start: Start, port: str) -> None:
-    assert says_nothing(start(port))
+def test_bad_settings_do_not_fail_the_session(page: Start, port: str) -> None:
+    assert says_nothing(page(port))
 
 
 def test_without_memsvc_on_the_path_the_session_starts(start: Start, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import pytest
 from flask.testing import FlaskClient
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from samples import OBSERVATIONS
 from strategies import queries
@@ -22,13 +22,11 @@ def _answers(client: FlaskClient, path: str, raw_query: str) -> None:
         assert response.get_json()["error"] == "Missing required parameter: query"
 
 
-@settings(deadline=None, max_examples=1500, derandomize=True)
 @given(query=queries, route=st.sampled_from([*ROUTES, "/api/search", "/api/timeline/by-query"]))
 def test_any_text_is_a_query(client: FlaskClient, query: str, route: str) -> None:
     _answers(client, route, quote(query, errors="surrogatepass"))
 
 
-@settings(deadline=None, max_examples=500, derandomize=True)
 @given(raw=st.binary(max_size=30).map(quote))
 def test_any_bytes_are_a_query(client: FlaskClient, raw: str) -> None:
     _answers(client, "/api/search", raw)

@@ -171,7 +171,7 @@ def test_what_cannot_be_opened_is_one_sentence(tmp_path: Path, name: str) -> Non
 
 
 @given(noise=st.lists(st.binary(max_size=60), max_size=8), compressed=st.booleans())
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_bytes_never_crash_and_never_cost_the_good_lines(
     tmp_path: Path, noise: list[bytes], compressed: bool
 ) -> None:
@@ -185,7 +185,7 @@ def test_any_bytes_never_crash_and_never_cost_the_good_lines(
 
 
 @given(body=st.binary(max_size=300), magic=st.sampled_from([b"", b"\x1f\x8b", b"\x1f\x8b\x08\x00"]))
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_file_of_noise_gives_refusals_not_errors(
     tmp_path: Path, body: bytes, magic: bytes
 ) -> None:

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import numpy
 import pytest
-from hypothesis import given, settings
+from fake_semantic import DIMENSION, WordEmbedder, semantic_over, settle
+from hypothesis import given
 from hypothesis import strategies as st
-from meaning import DIMENSION, WordEmbedder, semantic_over, settle
+from profiles import FEWER
 from samples import DAY, NOW, fill
 from strategies import records
+from workers import PATIENCE
 
 from memsvc.adapters.indexes.exact import ExactIndex
 from memsvc.adapters.sqlite.store import SqliteStore, open_store
@@ -110,7 +112,7 @@ class Together(WordEmbedder):
 
     def __init__(self) -> None:
         super().__init__()
-        self.both = threading.Barrier(2, timeout=30)
+        self.both = threading.Barrier(2, timeout=PATIENCE)
 
     def embed(self, text: str) -> Vector:
         self.both.wait()
@@ -256,7 +258,7 @@ STEPS = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=20, derandomize=True)
+@FEWER
 @given(steps=st.lists(STEPS, max_size=14))
 def test_after_any_history_the_index_holds_exactly_what_the_records_say(
     steps: list[list[Record] | Ref | str],

@@ -8,13 +8,16 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
+from anyio.from_thread import start_blocking_portal
+from fake_semantic import indexed
 from mcp import Client, StdioServerParameters
+from workers import PATIENCE, patient_program
 
 from memsvc import __version__
 from memsvc.api.mcp_tools import GUIDE, GUIDE_ALIAS, TOOLS, WORKFLOW, explain
@@ -24,12 +27,16 @@ from memsvc.entrypoints import mcp as mcp_server
 from memsvc.entrypoints.cli import main as cli
 from memsvc.entrypoints.cli import operations as commands
 from tests.documents import ROOT, sample_worker
-from tests.meaning import indexed
-
-PATIENCE = 60
-"""Seconds after which a test takes a session for hung."""
 
 COMMAND = [sys.executable, "-m", "memsvc", "mcp"]
+PATIENT_COMMAND = [
+    *patient_program("from memsvc.entrypoints.cli.main import main; main()"),
+    "mcp",
+]
+
+Use = Callable[[Client], Awaitable[Any]]
+Ask = Callable[[Use], Any]
+"""What a use of the client gives, in a session that is under way."""
 
 
 @pytest.fixture(scope="module")
@@ -63,27 +70,44 @@ class Stranger(http.server.BaseHTTPRequestHandler):
         """Nothing: tests read no log."""
 
 
-def session(use: Callable[[Client], Awaitable[Any]], **environment: str) -> Any:
-    """What `use` gets from a session of the official client with a server of its own."""
+@contextlib.contextmanager
+def session(command: Sequence[str] = PATIENT_COMMAND, **environment: str) -> Iterator[Ask]:
+    """A session of the official client with a server of its own."""
+    program, *words = command
+    server = StdioServerParameters(command=program, args=words, env={**os.environ, **environment})
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(Client(server)) as client,
+    ):
 
-    async def run() -> Any:
-        server = StdioServerParameters(
-            command=COMMAND[0], args=COMMAND[1:], env={**os.environ, **environment}
-        )
-        with anyio.fail_after(PATIENCE):
-            async with Client(server) as client:
+        async def run(use: Use) -> Any:
+            with anyio.fail_after(PATIENCE):
                 return await use(client)
 
-    return anyio.run(run)
+        yield lambda use: portal.call(run, use)
 
 
-def answers(*calls: tuple[str, dict[str, Any]], **environment: str) -> list[tuple[bool, str]]:
-    """What these calls of tools give in one session: whether it is an error, and the text."""
+@pytest.fixture(scope="module")
+def ask(port: str) -> Iterator[Ask]:
+    """One session for all tests that leave the worker as it is."""
+    with session(MEMSVC_PORT=port) as ask:
+        yield ask
+
+
+@pytest.fixture(scope="module")
+def ask_alone() -> Iterator[Ask]:
+    """One session for all tests without a worker."""
+    with session(MEMSVC_PORT="1") as ask:
+        yield ask
+
+
+def answers(ask: Ask, *calls: tuple[str, dict[str, Any]]) -> list[tuple[bool, str]]:
+    """What these calls of tools give: whether it is an error, and the text."""
 
     async def use(client: Client) -> list[tuple[bool, str]]:
         return [told(await client.call_tool(name, given)) for name, given in calls]
 
-    return list(session(use, **environment))
+    return list(ask(use))
 
 
 def told(result: Any) -> tuple[bool, str]:
@@ -94,17 +118,17 @@ def told(result: Any) -> tuple[bool, str]:
 # -- the official client --------------------------------------------------------------------------
 
 
-def test_the_client_learns_who_answers_what_tools_there_are_and_how_to_use_them(port: str) -> None:
+def test_the_client_learns_who_answers_what_tools_there_are_and_how_to_use_them(ask: Ask) -> None:
     async def use(client: Client) -> Any:
         return client.server_info, client.instructions, (await client.list_tools()).tools
 
-    info, instructions, tools = session(use, MEMSVC_PORT=port)
+    info, instructions, tools = ask(use)
     assert (info.name, info.version) == ("memsvc", __version__)
     assert [tool.name for tool in tools] == [GUIDE, *TOOLS]
     assert GUIDE_ALIAS in instructions
 
 
-def test_the_three_layers_lead_from_a_question_to_whole_records(port: str) -> None:
+def test_the_three_layers_lead_from_a_question_to_whole_records(ask: Ask) -> None:
     async def use(client: Client) -> tuple[str, str, str]:
         _, index = told(await client.call_tool("search", {"query": "double charge", "limit": 3}))
         refs = re.findall(r"^\| #(\d+) \|", index, re.M)
@@ -113,7 +137,7 @@ def test_the_three_layers_lead_from_a_question_to_whole_records(port: str) -> No
         _, whole = told(await client.call_tool("get_observations", {"ids": refs[:2]}))
         return index, around, whole
 
-    index, around, whole = session(use, MEMSVC_PORT=port)
+    index, around, whole = ask(use)
     assert index.startswith("3 of ")
     assert around.count("<- anchor") == 1
     assert around.count("\n| ") == 3
@@ -122,41 +146,46 @@ def test_the_three_layers_lead_from_a_question_to_whole_records(port: str) -> No
 
 
 def test_memories_near_in_meaning_are_listed_with_match_percent_and_date() -> None:
-    with sample_worker(indexed) as address:
-        asked = ("search_memories", {"query": "customers billed twice", "limit": 3})
-        ((failed, text),) = answers(asked, MEMSVC_PORT=address.rsplit(":", 1)[1])
+    asked = ("search_memories", {"query": "customers billed twice", "limit": 3})
+    with (
+        sample_worker(indexed) as address,
+        session(MEMSVC_PORT=address.rsplit(":", 1)[1]) as ask,
+    ):
+        ((failed, text),) = answers(ask, asked)
     assert not failed
     rows = re.findall(r"^(\d)\. \d+% \d{4}-\d\d-\d\d \S+ \S+ .+ \(\d+ tokens\)$", text, re.M)
     assert rows == ["1", "2", "3"]
 
 
-def test_memories_near_in_meaning_need_an_index_and_say_so(port: str) -> None:
-    ((failed, text),) = answers(("search_memories", {"query": "x"}), MEMSVC_PORT=port)
+def test_memories_near_in_meaning_need_an_index_and_say_so(ask: Ask) -> None:
+    ((failed, text),) = answers(ask, ("search_memories", {"query": "x"}))
     assert failed
     assert text.startswith("This worker has no semantic index.\nhelp: http://127.0.0.1:")
 
 
-def test_the_guide_answers_under_both_its_names_without_a_worker() -> None:
+def test_the_guide_answers_under_both_its_names_without_a_worker(ask_alone: Ask) -> None:
     about = {"about": "timeline"}
     calls = [(GUIDE, {}), (GUIDE_ALIAS, {}), (GUIDE, about), (GUIDE_ALIAS, {"about": "x"})]
-    (whole, alias, one, unknown) = answers(*calls, MEMSVC_PORT="1")
+    (whole, alias, one, unknown) = answers(ask_alone, *calls)
     assert whole == alias == (False, WORKFLOW)
     assert one == (False, explain(about))
     assert unknown[0]
 
 
-def test_an_error_is_the_sentence_of_the_worker_and_the_address_of_help(port: str) -> None:
+def test_an_error_is_the_sentence_of_the_worker_and_the_address_of_help(
+    ask: Ask, port: str
+) -> None:
     calls = [("search", {"query": "x", "limit": 500}), ("timeline", {"anchor": "9999"})]
-    (limit, missing) = answers(*calls, MEMSVC_PORT=port)
+    (limit, missing) = answers(ask, *calls)
     base = f"http://127.0.0.1:{port}/api/search/help?operation="
     assert limit == (True, f"limit given '500'; allowed: 1 to 100\nhelp: {base}search")
     assert missing[0]
     assert missing[1].startswith("There is no observation 9999")
 
 
-def test_what_tools_do_not_offer_is_refused_with_what_they_do(port: str) -> None:
+def test_what_tools_do_not_offer_is_refused_with_what_they_do(ask: Ask) -> None:
     calls = [("search", {"query": "x", "format": "full"}), ("read_all", {})]
-    ((full_failed, full), (unknown_failed, unknown)) = answers(*calls, MEMSVC_PORT=port)
+    ((full_failed, full), (unknown_failed, unknown)) = answers(ask, *calls)
     assert full_failed
     assert unknown_failed
     assert "get_observations" in full
@@ -166,15 +195,16 @@ def test_what_tools_do_not_offer_is_refused_with_what_they_do(port: str) -> None
 # -- no worker ------------------------------------------------------------------------------------
 
 
-def test_without_a_worker_the_answer_names_the_command_that_starts_one() -> None:
-    ((failed, text),) = answers(("search", {"query": "x"}), MEMSVC_PORT="1")
+def test_without_a_worker_the_answer_names_the_command_that_starts_one(ask_alone: Ask) -> None:
+    ((failed, text),) = answers(ask_alone, ("search", {"query": "x"}))
     assert failed
     assert re.fullmatch(r"No worker answers at http://127.0.0.1:1 \(\w+\)\. .*memsvc start", text)
 
 
 def test_a_worker_that_never_answers_is_told_of_and_holds_nobody_up(silent_port: str) -> None:
     calls = [("search", {"query": "x"}), (GUIDE, {})]
-    ((failed, text), guide) = answers(*calls, MEMSVC_PORT=silent_port)
+    with session(COMMAND, MEMSVC_PORT=silent_port) as ask:
+        ((failed, text), guide) = answers(ask, *calls)
     assert failed
     assert "does not answer" in text
     assert "memsvc start" in text
@@ -195,11 +225,13 @@ def test_a_worker_that_comes_later_is_found_by_the_same_session(
             failed.append(told(await client.call_tool(*asked))[0])
         return failed
 
-    assert session(use, MEMSVC_HOME=str(tmp_path)) == [True, False]
+    with session(MEMSVC_HOME=str(tmp_path)) as ask:
+        assert ask(use) == [True, False]
 
 
 def test_what_a_stranger_at_the_port_refuses_is_an_error_as_it_came(foreign_port: str) -> None:
-    given = answers(("search", {"query": "x"}), MEMSVC_PORT=foreign_port)
+    with session(MEMSVC_PORT=foreign_port) as ask:
+        given = answers(ask, ("search", {"query": "x"}))
     assert given == [(True, "<p>no such page</p>")]
 
 
@@ -226,7 +258,7 @@ def test_a_bug_is_an_answer_and_the_session_goes_on(monkeypatch: pytest.MonkeyPa
 def raw_session(port: str) -> Iterator[Callable[..., Any]]:
     """Ask a server by lines of JSON alone."""
     server = subprocess.Popen(
-        COMMAND,
+        PATIENT_COMMAND,
         env={**os.environ, "MEMSVC_PORT": port},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -301,7 +333,8 @@ def test_lines_that_are_no_protocol_do_not_end_the_session(port: str) -> None:
 
 
 def test_without_its_package_the_command_names_what_to_install() -> None:
-    code = "import sys; sys.modules['mcp'] = None; from memsvc.entrypoints.cli.main import main; main()"
+    start = "from memsvc.entrypoints.cli.main import main; main()"
+    code = f"import sys; sys.modules['mcp'] = None; {start}"
     ran = subprocess.run([sys.executable, "-c", code, "mcp"], capture_output=True, text=True)
     assert (ran.returncode, ran.stdout) == (commands.FAILED, "")
     assert re.fullmatch(r"memsvc: .*pip install 'memsvc\[mcp\]'\n", ran.stderr)
@@ -314,9 +347,9 @@ def test_nothing_else_loads_its_package(module: str) -> None:
     assert {"mcp", "anyio", "pydantic"} & set(ran.stdout.split()) == set()
 
 
-def test_the_plugin_and_every_client_of_the_readme_start_the_command_that_there_is() -> None:
-    readme = (ROOT / "README.md").read_text("utf-8")
-    files = re.findall(r"```json\n(\{\"(?:mcpS|s)ervers\".*?)```", readme, re.S)
+def test_the_plugin_and_every_client_of_the_documents_start_the_command_that_there_is() -> None:
+    page = (ROOT / "docs" / "clients.md").read_text("utf-8")
+    files = re.findall(r"```json\n(\{\"(?:mcpS|s)ervers\".*?)```", page, re.S)
     for text in ((ROOT / ".mcp.json").read_text("utf-8"), *files):
         ((servers),) = json.loads(text).values()
         assert servers["memsvc"]["command"] == "memsvc"

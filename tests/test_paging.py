@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from profiles import FEWER
 from samples import DAY, HOUR, NOW, numbered, services_over
 
 from memsvc.adapters.sqlite.store import open_store
 from memsvc.core.records import Observation, Prompt, Record, Summary
 from memsvc.entrypoints.http.app import create_app
 
-SOME = settings(deadline=None, max_examples=25, derandomize=True)
 MANY = 150
 
 
@@ -111,7 +111,7 @@ REQUESTS = st.one_of(
 )
 
 
-@SOME
+@FEWER
 @given(request=REQUESTS)
 def test_pages_never_repeat_or_skip_and_the_total_is_what_they_hold(
     crowd: FlaskClient, request: tuple[str, dict[str, Any]]
@@ -124,7 +124,7 @@ def test_pages_never_repeat_or_skip_and_the_total_is_what_they_hold(
     assert [page["count"] for page in pages[:-1]] == [given_["limit"]] * (len(pages) - 1)
 
 
-@SOME
+@FEWER
 @given(given_=OPTIONS, small=st.integers(1, 30))
 def test_pages_of_any_size_give_one_order(
     crowd: FlaskClient, given_: dict[str, Any], small: int
@@ -137,7 +137,7 @@ def test_pages_of_any_size_give_one_order(
     assert [row["ref"] for row in page["results"]] == whole[offset : offset + small]
 
 
-@SOME
+@FEWER
 @given(given_=OPTIONS)
 def test_scores_lie_between_0_and_1_and_never_rise(
     crowd: FlaskClient, given_: dict[str, Any]

@@ -8,7 +8,8 @@ import pytest
 import requests
 from anyio.from_thread import start_blocking_portal
 from click.testing import CliRunner
-from hypothesis import given, settings
+from fake_semantic import indexed
+from hypothesis import given
 from hypothesis import strategies as st
 from mcp import Client
 from strategies import arguments
@@ -19,7 +20,6 @@ from memsvc.configuration.settings import load_settings
 from memsvc.entrypoints.cli import main as cli
 from memsvc.entrypoints.mcp import build_server
 from tests.documents import sample_worker
-from tests.meaning import indexed
 
 Answer = tuple[bool, str]
 """Whether it was answered, and the text; an error's is its sentence."""
@@ -112,7 +112,6 @@ CALLS = st.sampled_from(list(TOOLS.values())).flatmap(
 )
 
 
-@settings(deadline=None, max_examples=200, derandomize=True)
 @given(call=CALLS)
 def test_any_call_is_answered_alike(
     address: str, call_tool: Callable[..., Answer], call: tuple[Operation, dict[str, Any]]

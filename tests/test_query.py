@@ -90,7 +90,7 @@ def test_a_dash_before_a_filter_excludes_its_values() -> None:
     assert query.excluded_filters == (("type", ("bugfix", "Change")),)
     query = parse("word -type:Change")
     expression_ = match(query, clauses(query))
-    assert expression_.endswith(f'NOT (tags : "{tag("type", "change")}")')
+    assert f'tags : "{tag("type", "change")}"' in expression_.partition(" NOT ")[2]
 
 
 @pytest.mark.parametrize(

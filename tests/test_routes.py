@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
+from memsvc import __version__
 from memsvc.api.help import example_path
 from memsvc.api.operations import OPERATIONS, TEN, Operation
 from memsvc.schemas.results import RESULTS
@@ -17,26 +18,46 @@ PATHS = [
 ]
 
 
+DOCUMENTS = {
+    "help": {"service", "version", "base", "operations"},
+    "projects": {"count", "projects"},
+    "stats": {"kinds", "work_sessions", "projects", "types", "concepts", "days", "economics"},
+    "health": {"status", "version"},
+    "readiness": {"ready", "parts"},
+}
+"""What the answers that are no records hold; their schema allows anything."""
+
+
 def _request(operation: Operation, path: str) -> str:
     return example_path(operation).replace(operation.path.split("<")[0], path.split("<")[0], 1)
 
 
 @pytest.mark.parametrize(("operation", "path"), PATHS)
 def test_answers_in_the_shape_that_openapi_shows(
-    meaning_client: FlaskClient, operation: Operation, path: str
+    semantic_client: FlaskClient, operation: Operation, path: str
 ) -> None:
-    response = meaning_client.get(_request(operation, path), headers={"Accept": "application/json"})
+    asked = _request(operation, path)
+    response = semantic_client.get(asked, headers={"Accept": "application/json"})
     assert response.status_code == 200
     assert response.content_type == "application/json; charset=utf-8"
-    assert RESULTS[operation.result]().validate(response.get_json()) == {}
+    schema = RESULTS[operation.result]()
+    body = response.get_json()
+    assert schema.validate(body) == {}
+    promised = {name for name, field in schema.fields.items() if field.required}
+    assert promised | DOCUMENTS.get(operation.name, set()) <= body.keys()
+    assert promised or operation.name in DOCUMENTS, "nothing says what this answer holds"
+
+
+def test_health_says_that_the_worker_lives_and_which_version_it_is(ask: Any) -> None:
+    assert ask("/api/health") == {"status": "ok", "version": __version__}
 
 
 @pytest.mark.parametrize(("operation", "path"), PATHS)
 @pytest.mark.parametrize("accept", ["text/markdown", "text/plain"])
 def test_answers_as_text_to_who_accepts_text(
-    meaning_client: FlaskClient, operation: Operation, path: str, accept: str
+    semantic_client: FlaskClient, operation: Operation, path: str, accept: str
 ) -> None:
-    response = meaning_client.get(_request(operation, path), headers={"Accept": accept})
+    response = semantic_client.get(_request(operation, path), headers={"Accept": accept})
     assert response.status_code == 200
     assert response.mimetype == "text/markdown"
     assert not response.get_data(as_text=True).startswith("{")

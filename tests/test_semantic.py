@@ -5,7 +5,6 @@ The model of these tests knows words alone; "billed" means "charged" to it, "cus
 
 import json
 import re
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,12 +13,13 @@ from typing import Any
 import numpy
 import pytest
 from click.testing import CliRunner, Result
-from conftest import Worker
+from fake_semantic import DIMENSION, FailingIndex, WordEmbedder, indexed, semantic_over, settle
 from flask.testing import FlaskClient
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from meaning import DIMENSION, FailingIndex, WordEmbedder, indexed, semantic_over, settle
+from profiles import FEWER
 from samples import DAY, HOUR, NOW, RECORDS, fill, numbered
+from workers import Worker, wait_until
 
 from memsvc.adapters.indexes.exact import ExactIndex
 from memsvc.adapters.sqlite.store import SqliteStore, open_store
@@ -43,8 +43,6 @@ from memsvc.entrypoints.cli import main as cli
 from memsvc.entrypoints.cli import operations as commands
 from memsvc.entrypoints.http.app import create_app
 from memsvc.entrypoints.worker_process import follow_worker
-
-ANY_PAGE = settings(deadline=None, max_examples=25, derandomize=True)
 
 CHARGED: tuple[Record, ...] = (
     Observation(
@@ -93,14 +91,6 @@ def rows_of(page: Any) -> list[Any]:
 
 def refs_of(page: Any) -> list[str]:
     return [row["ref"] for row in rows_of(page)]
-
-
-def wait_until(done: Callable[[], bool]) -> None:
-    """Ask again and again, for as long as a test may take."""
-    deadline = time.monotonic() + 20
-    while not done():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 @pytest.fixture(scope="module")
@@ -235,16 +225,16 @@ def test_an_order_of_time_is_for_words_alone(charged: FlaskClient, order: str) -
     assert (refs_of(page), page["total"]) == ([], 0)
 
 
-def test_records_that_say_it_come_before_those_that_mean_it(meaning_client: FlaskClient) -> None:
-    page = get(meaning_client, "/api/search/observations", query="double charge", days="all")
+def test_records_that_say_it_come_before_those_that_mean_it(semantic_client: FlaskClient) -> None:
+    page = get(semantic_client, "/api/search/observations", query="double charge", days="all")
     assert set(refs_of(page)[:2]) == {"1", "17"}
     assert page["strategy"] == "hybrid"
 
 
 def test_an_unknown_word_that_means_nothing_is_answered_with_the_nearest_known(
-    meaning_client: FlaskClient,
+    semantic_client: FlaskClient,
 ) -> None:
-    page = get(meaning_client, "/api/search/observations", query="ledgr", days="all")
+    page = get(semantic_client, "/api/search/observations", query="ledgr", days="all")
     assert page["results"] == []
     assert "ledger" in page["did_you_mean"]
 
@@ -259,13 +249,12 @@ QUERIES = st.lists(
 ).map(" ".join)
 
 
-@ANY_PAGE
 @given(query=QUERIES, days=st.sampled_from(["all", "30", "90", ""]))
 def test_both_parts_and_recency_add_up_to_the_score(
-    meaning_client: FlaskClient, query: str, days: str
+    semantic_client: FlaskClient, query: str, days: str
 ) -> None:
     given_ = {"query": query, "explain": "1", "limit": 100, **({"days": days} if days else {})}
-    page = get(meaning_client, "/api/search", **given_)
+    page = get(semantic_client, "/api/search", **given_)
     scores = [row.get("score", 0.0) for row in page["results"]]
     assert scores == sorted(scores, reverse=True)
     assert all(0 <= score <= 1 for score in scores)
@@ -276,8 +265,8 @@ def test_both_parts_and_recency_add_up_to_the_score(
             assert min(parts) >= -1e-4
 
 
-def test_a_hit_is_explained_by_words_and_by_meaning(meaning_client: FlaskClient) -> None:
-    page = get(meaning_client, "/api/search/observations", query="double charge", explain=1)
+def test_a_hit_is_explained_by_words_and_by_meaning(semantic_client: FlaskClient) -> None:
+    page = get(semantic_client, "/api/search/observations", query="double charge", explain=1)
     parts = page["results"][0]["explain"]
     assert parts["lexical"] > 0 < parts["semantic"]
     assert f"meaning {parts['semantic']}" in parts["line"]
@@ -330,7 +319,7 @@ CROWD_FILTERS = st.sampled_from(
 )
 
 
-@ANY_PAGE
+@FEWER
 @given(query=CROWD_QUERIES, filters=CROWD_FILTERS, limit=st.integers(7, 100))
 def test_pages_of_any_size_give_the_same_sequence_and_the_total(
     crowd: FlaskClient, query: str, filters: dict[str, str], limit: int
@@ -346,7 +335,7 @@ def test_pages_of_any_size_give_the_same_sequence_and_the_total(
     assert {page["strategy"] for page in pages} == {"hybrid"}
 
 
-@ANY_PAGE
+@FEWER
 @given(query=CROWD_QUERIES, limit=st.integers(20, 100))
 def test_older_matches_are_those_marked_over_all_pages(
     crowd: FlaskClient, query: str, limit: int
@@ -356,7 +345,7 @@ def test_older_matches_are_those_marked_over_all_pages(
     assert {page["window"]["older_matches"] for page in pages} == {len(older)}
 
 
-@ANY_PAGE
+@FEWER
 @given(query=CROWD_QUERIES, filters=CROWD_FILTERS)
 def test_scores_never_rise_over_all_pages(
     crowd: FlaskClient, query: str, filters: dict[str, str]
@@ -442,7 +431,6 @@ def test_no_title_breaks_its_row_of_the_list(own_store: SqliteStore) -> None:
     assert re.search(r" #1 discovery \| billed 2\. 99% x \(\d+ tokens\)$", row)
 
 
-@ANY_PAGE
 @given(budget=st.integers(100, 300), form=st.sampled_from(["index", "full"]))
 def test_the_list_keeps_to_a_budget_down_to_the_ref_alone(budget: int, form: str) -> None:
     row = {"ref": "7", "kind": "observation", "created_at_epoch": NOW, "title": "字" * 200}
@@ -852,17 +840,19 @@ def test_index_of_what_is_switched_off_is_an_error(tmp_path: Path, flags: list[s
     assert result.stderr == "memsvc: Semantic search is switched off (MEMSVC_SEMANTIC=off).\n"
 
 
-def test_index_with_a_worker_waits_for_it_and_a_rebuild_ranks_the_same(live: Worker) -> None:
-    assert live.session.post(f"{live.address}/api/observations", json=ITEMS).ok
-    port = live.address.rsplit(":", 1)[1]
-    result = run(live.home, "chroma", "index", port=port)
+def test_index_with_a_worker_waits_for_it_and_a_rebuild_ranks_the_same(
+    live_semantic: Worker,
+) -> None:
+    worker = live_semantic
+    assert worker.post("/api/observations", ITEMS).ok
+    result = run(worker.home, "chroma", "index", port=worker.port)
     assert result.exit_code == 0, result.output
-    before = _semantic_rows(live)
+    before = _semantic_rows(worker)
     assert before[0][0] == "1"
-    result = run(live.home, "chroma", "index", "--rebuild", port=port)
+    result = run(worker.home, "chroma", "index", "--rebuild", port=worker.port)
     assert result.exit_code == 0, result.output
-    assert _semantic_rows(live) == before
-    assert live.get("/api/readiness").json()["parts"]["semantic"]["rebuilds"] == 1
+    assert _semantic_rows(worker) == before
+    assert worker.get("/api/readiness").json()["parts"]["semantic"]["rebuilds"] == 1
 
 
 @dataclass

@@ -3,13 +3,21 @@
 import json
 import signal
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import requests
-from conftest import Worker, start_worker
+from workers import PATIENCE, Worker, running_worker, start_worker
 
 from memsvc.core.tokens import count_tokens
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
+    """A worker for the tests that neither stop it nor count what it holds."""
+    with running_worker(tmp_path_factory.mktemp("shared")) as worker:
+        yield worker
 
 
 def test_the_first_answer_is_right(live: Worker) -> None:
@@ -20,60 +28,45 @@ def test_the_first_answer_is_right(live: Worker) -> None:
 
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
 def test_worker_json_tells_the_address_while_the_worker_runs(
-    live: Worker, sign: signal.Signals
+    live_semantic: Worker, sign: signal.Signals
 ) -> None:
-    file = live.home / "worker.json"
+    worker = live_semantic
+    file = worker.home / "worker.json"
     told = json.loads(file.read_text())
-    assert f"http://{told['host']}:{told['port']}" == live.address
-    assert told["pid"] == live.process.pid
-    live.get("/api/health")
-    assert live.stop(sign) == 0
+    assert f"http://{told['host']}:{told['port']}" == worker.address
+    assert told["pid"] == worker.process.pid
+    worker.get("/api/health")
+    assert worker.stop(sign) == 0
     assert not file.exists()
 
 
-def test_what_was_acknowledged_is_there_after_the_worker_is_killed(
-    live: Worker, tmp_path: Path
-) -> None:
-    written = live.session.post(
-        f"{live.address}/api/observations", json={"title": "a marmot"}, timeout=30
-    )
-    assert written.status_code == 201
+def test_what_was_acknowledged_is_there_after_the_worker_is_killed(live: Worker) -> None:
+    assert live.post("/api/observations", {"title": "a marmot"}).status_code == 201
     live.stop(signal.SIGKILL)
-    process = start_worker(tmp_path)
-    assert process.stdout is not None
-    again = Worker(tmp_path, process.stdout.readline().split()[-1], process)
-    found = again.get("/api/search", query="marmot").json()["total"]
-    again.stop()
-    assert found == 1
+    with running_worker(live.home) as again:
+        assert again.get("/api/search", query="marmot").json()["total"] == 1
 
 
-def test_a_port_in_use_is_one_sentence_and_a_failure(live: Worker, tmp_path: Path) -> None:
-    port = live.address.rsplit(":", 1)[1]
-    second = start_worker(tmp_path / "second", MEMSVC_PORT=port)
-    _, said = second.communicate(timeout=30)
+def test_a_port_in_use_is_one_sentence_and_a_failure(shared: Worker, tmp_path: Path) -> None:
+    second = start_worker(tmp_path, MEMSVC_PORT=shared.port)
+    _, said = second.communicate(timeout=PATIENCE)
     assert second.returncode not in (0, None)
-    assert f"Port {port} is in use" in said
+    assert f"Port {shared.port} is in use" in said
     assert len(said.strip().splitlines()) == 1
-    assert not (tmp_path / "second" / "worker.json").exists()
-    assert live.get("/api/health").ok
+    assert not (tmp_path / "worker.json").exists()
+    assert shared.get("/api/health").ok
 
 
 @pytest.mark.parametrize("host", ["localhost", "::1"])
 def test_a_worker_listens_on_other_names_of_this_machine(tmp_path: Path, host: str) -> None:
-    process = start_worker(tmp_path, MEMSVC_HOST=host)
-    assert process.stdout is not None
-    line = process.stdout.readline()
-    worker = Worker(tmp_path, line.split()[-1] if line else "", process)
-    try:
+    with running_worker(tmp_path, MEMSVC_HOST=host) as worker:
         assert worker.get("/api/health").ok
-    finally:
-        worker.stop()
 
 
 def test_a_damaged_store_keeps_the_worker_from_starting_with_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "memsvc.db").write_bytes(b"not a database" * 100)
     process = start_worker(tmp_path)
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode != 0
     assert "damaged" in said
     assert "Traceback" not in said
@@ -89,7 +82,7 @@ def _read(address: str, number: int, errors: list[str]) -> None:
     )[number % 3]
     with requests.Session() as session:
         for _ in range(15):
-            answer = session.get(f"{address}/api/{path}", params=given, timeout=30)
+            answer = session.get(f"{address}/api/{path}", params=given, timeout=PATIENCE)
             if answer.status_code != 200 or answer.json()["count"] > answer.json()["total"]:
                 errors.append(answer.text)
 
@@ -100,38 +93,34 @@ def _write(address: str, errors: list[str]) -> None:
         for turn in range(30):
             titles = [f"marmot payment {turn} {part}" for part in range(3)]
             body = [{"title": title, "project": "den"} for title in titles]
-            answer = session.post(f"{address}/api/observations", json=body, timeout=30)
+            answer = session.post(f"{address}/api/observations", json=body, timeout=PATIENCE)
             if answer.status_code != 201:
                 errors.append(answer.text)
 
 
-def test_eight_clients_read_while_one_writes(live: Worker) -> None:
+def test_eight_clients_read_while_one_writes(live_semantic: Worker) -> None:
     errors: list[str] = []
-    threads = [
-        threading.Thread(target=_read, args=(live.address, number, errors)) for number in range(8)
-    ]
-    threads.append(threading.Thread(target=_write, args=(live.address, errors)))
+    address = live_semantic.address
+    threads = [threading.Thread(target=_read, args=(address, n, errors)) for n in range(8)]
+    threads.append(threading.Thread(target=_write, args=(address, errors)))
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert errors == []
-    assert live.get("/api/search", query="marmot").json()["total"] == 90
+    assert live_semantic.get("/api/search", query="marmot").json()["total"] == 90
 
 
-def test_100_kilobytes_of_query_pass_through_the_socket(live: Worker) -> None:
-    answer = live.get("/api/search", query="登录 payment " * 8000, max_tokens=500)
+def test_100_kilobytes_of_query_pass_through_the_socket(shared: Worker) -> None:
+    answer = shared.get("/api/search", query="登录 payment " * 8000, max_tokens=500)
     assert answer.status_code == 200
     assert count_tokens(answer.text) <= 500
 
 
-def test_a_large_body_is_refused_in_words(live: Worker) -> None:
-    body = b'{"title": "' + b"x" * (6 * 1024 * 1024) + b'"}'
-    headers = {"Content-Type": "application/json"}
-    url = f"{live.address}/api/observations"
-    answer = live.session.post(url, data=body, headers=headers, timeout=30)
+def test_a_large_body_is_refused_in_words(shared: Worker) -> None:
+    answer = shared.post("/api/observations", {"title": "x" * (6 * 1024 * 1024)})
     assert (answer.status_code, answer.json()["code"]) == (413, "body_too_large")
 
 
-def test_the_answer_does_not_tell_what_serves_it(live: Worker) -> None:
-    assert "Server" not in live.get("/api/health").headers
+def test_the_answer_does_not_tell_what_serves_it(shared: Worker) -> None:
+    assert "Server" not in shared.get("/api/health").headers

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 from click.testing import CliRunner, Result
+from fake_semantic import indexed
 from hypothesis import given
 from hypothesis import strategies as st
 from test_import_git import Repository
@@ -26,7 +27,6 @@ from memsvc.entrypoints.cli.operations import BAD_USE, FAILED
 from memsvc.entrypoints.skill import check
 from memsvc.entrypoints.skill.install import tree
 from tests.documents import BASH, EXAMPLE, ROOT, documents, renewed
-from tests.meaning import indexed
 
 TREE = tree()
 DOCUMENTS = sorted(documents())

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from samples import OBSERVATIONS
 
@@ -51,7 +51,6 @@ def test_a_record_found_by_its_title_alone_needs_none(ask: Any) -> None:
     assert "snippet" not in rows[0]
 
 
-@settings(deadline=None, max_examples=60, derandomize=True)
 @given(
     words=st.lists(
         st.sampled_from(sorted({w for o in OBSERVATIONS for w in o.narrative.split()})),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from samples import DAY, HOUR, NOW, numbered, services_over
 from strategies import names, texts
@@ -189,7 +189,6 @@ SUMMARIES = st.builds(
 BUDGETS = st.one_of(st.integers(100, 400), st.integers(100, 20_000))
 
 
-@settings(deadline=None, max_examples=500, derandomize=True)
 @given(
     observations=st.lists(OBSERVATIONS, max_size=8),
     copies=st.integers(1, 12),

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from old_stores import bring_back, first_schema
 from samples import NOW, RECORDS, fill, numbered
@@ -237,7 +237,6 @@ ACTIONS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=60, derandomize=True)
 @given(actions=ACTIONS)
 def test_index_and_labels_agree_with_the_rows_whatever_is_written_and_forgotten(
     template: Path, actions: list[list[Record] | Ref]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from samples import DAY, NOW, RECORDS, TIE, refs_in_time
 
@@ -18,7 +18,6 @@ def _refs(page: Any) -> list[str]:
     return [row["ref"] for row in page["results"]]
 
 
-@settings(deadline=None, max_examples=80, derandomize=True)
 @given(place=st.integers(0, len(REFS) - 1), before=st.integers(0, 50), after=st.integers(0, 50))
 def test_shows_exactly_the_depth_on_both_sides_and_less_only_at_the_ends(
     client: FlaskClient, place: int, before: int, after: int
@@ -29,7 +28,6 @@ def test_shows_exactly_the_depth_on_both_sides_and_less_only_at_the_ends(
     assert page["strategy"] == "temporal"
 
 
-@settings(deadline=None, max_examples=60, derandomize=True)
 @given(
     place=st.integers(0, len(REFS) - 1),
     depth=st.integers(0, 9),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy
 import pytest
-from meaning import DIMENSION
+from fake_semantic import DIMENSION
 from old_stores import bring_back
 from samples import DAY, NOW, fill
 

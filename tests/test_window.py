@@ -1,10 +1,11 @@
 """The order in which recent and older matches come."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memsvc.core.ports.store import Hit
-from memsvc.core.recency import THRESHOLD, boost_recent
+from memsvc.core.recency import boost_recent
 from memsvc.core.records import Kind, Ref
 
 SINCE = 1_000
@@ -44,28 +45,40 @@ def test_equal_matches_keep_their_order() -> None:
 
 
 @given(HITS)
-def test_no_match_is_lost_and_scores_fall_from_1_to_0(hits: list[Hit]) -> None:
-    scores = [each.relevance + each.recency for each in boost_recent(hits, SINCE)]
-    assert len(scores) == len(hits)
+def test_every_match_comes_once_and_scores_fall_from_1_to_0(hits: list[Hit]) -> None:
+    boosted = boost_recent(hits, SINCE)
+    assert sorted(each.ref.id for each in boosted) == [hit.ref.id for hit in hits]
+    moments = {hit.ref: hit.created_at_epoch for hit in hits}
+    assert {each.ref: each.created_at_epoch for each in boosted} == moments
+    scores = [each.relevance + each.recency for each in boosted]
     assert all(0 <= score <= 1 for score in scores)
     assert scores == sorted(scores, reverse=True)
 
 
 @given(HITS)
-def test_every_recent_relevant_match_precedes_every_other(hits: list[Hit]) -> None:
+def test_recent_matches_nearly_as_relevant_as_the_best_precede_every_other(
+    hits: list[Hit],
+) -> None:
+    """Nearly means .88 of the best. Within both groups the more relevant comes first."""
     best = max((each.relevance for each in hits), default=0.0)
     first = {
         each.ref
         for each in hits
-        if each.relevance >= THRESHOLD * best and each.created_at_epoch >= SINCE
+        if each.relevance >= 0.88 * best and each.created_at_epoch >= SINCE
     }
-    assert {each.ref for each in boost_recent(hits, SINCE)[: len(first)]} == first
+    boosted = boost_recent(hits, SINCE)
+    assert {each.ref for each in boosted[: len(first)]} == first
+    for group in (boosted[: len(first)], boosted[len(first) :]):
+        falling = [each.relevance for each in group]
+        assert falling == sorted(falling, reverse=True)
 
 
 @given(HITS)
-def test_within_a_tier_the_more_relevant_comes_first(hits: list[Hit]) -> None:
-    for promoted in (True, False):
-        tier = [
-            each.relevance for each in boost_recent(hits, SINCE) if bool(each.recency) == promoted
-        ]
-        assert tier == sorted(tier, reverse=True)
+def test_relevance_counts_alike_in_every_score_and_being_recent_adds_one_bonus(
+    hits: list[Hit],
+) -> None:
+    """The bonus is .12 / 1.12, and relevance counts for the rest."""
+    relevance = {each.ref: each.relevance for each in hits}
+    for each in boost_recent(hits, SINCE):
+        assert each.relevance == pytest.approx(relevance[each.ref] / 1.12)
+        assert each.recency == 0 or each.recency == pytest.approx(0.12 / 1.12)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from samples import HOUR, NOW, services_over
 
@@ -326,7 +326,6 @@ FIELDS = [
 ]
 
 
-@settings(deadline=None, max_examples=120, derandomize=True)
 @given(body=st.dictionaries(st.sampled_from(FIELDS), JSON, max_size=6))
 def test_no_body_is_ever_a_bug_of_ours(scratch: FlaskClient, body: dict[str, Any]) -> None:
     bundle = {"records": [body, {**body, "title": "x"}], "sessions": [body]}

@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-FORMS = "YYYY-MM-DD, ISO 8601, epoch seconds or ms, or a span back: 24h, 7d, 3w, 6mo"
+FORMS = "YYYY-MM-DD, ISO 8601, epoch s or ms, or a span back: 24h, 7d, 3w, 6mo"
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS

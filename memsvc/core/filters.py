@@ -63,14 +63,14 @@ FIELDS: Final[dict[str, FilterField]] = {
             name="file",
             parameter="files",
             spellings=("file", "filePath"),
-            description="paths, their endings, folders or * globs",
+            description="paths, endings, folders or * globs",
             attributes={kind: shape.files for kind, shape in SHAPES.items() if shape.files},
             is_path=True,
         ),
         FilterField(
             name="project",
             parameter="project",
-            description="default: all projects",
+            description="default: all",
             attributes={kind: ("project",) for kind in Kind},
         ),
     )

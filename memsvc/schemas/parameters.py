@@ -197,7 +197,7 @@ def kinds() -> Fields:
     field = CommaList(
         fields.String(validate=one_of),
         load_default=list(map(str, Kind)),
-        metadata={"description": f"kinds of record: {', '.join(Kind)}"},
+        metadata={"description": f"record kinds: {', '.join(Kind)}"},
     )
     return {"kinds": field}
 

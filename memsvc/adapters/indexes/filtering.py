@@ -97,7 +97,9 @@ def folded_groups(selection: Filter) -> list[tuple[str, frozenset[str]]]:
     for field, _ in selection.groups:
         if field not in SELECTABLE:
             raise ValueError(f"a semantic index cannot select by {field}")
-    return [(field, frozenset(map(FIELDS[field].key, values))) for field, values in selection.groups]
+    return [
+        (field, frozenset(map(FIELDS[field].key, values))) for field, values in selection.groups
+    ]
 
 
 def latest(records: Sequence[Embedded]) -> list[Embedded]:

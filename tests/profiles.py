@@ -1,0 +1,18 @@
+"""How hard the property tests try: `quick`, or what HYPOTHESIS_PROFILE says, as in `make check`."""
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("quick", max_examples=100, deadline=None, derandomize=True)
+settings.register_profile(
+    "thorough",
+    max_examples=1000,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+FEWER = settings(max_examples=settings().max_examples // 4)
+"""For a property of which one example asks for dozens of pages or fills a store of its own."""
