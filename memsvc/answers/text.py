@@ -1,4 +1,4 @@
-"""Answers as the leanest text that loses nothing: what agents and people at a terminal read."""
+"""Answers as compact text that loses nothing, for agents and for people at a terminal."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -10,12 +10,12 @@ from memsvc.core.records import Kind, Ref
 
 
 def write_text(page: Page) -> str:
-    """A page as text: a header, one table row a record (or the whole record), a next step."""
+    """A page as text: a header, one table row per record (or the full record), and a next step."""
     return _written(page, [line for row in page.rows for line in _row(row, page.format)])
 
 
 def write_matches(page: Page) -> str:
-    """The same with a numbered list for rows: how near each is in meaning, best first."""
+    """The same with the rows as a numbered list: the similarity of each, best first."""
     if page.format == "full":
         return write_text(page)
     return _written(page, [_match(number, row) for number, row in enumerate(page.rows, 1)])
@@ -38,7 +38,7 @@ def _header(page: Page, this: int) -> str:
 
 
 def _is_news(value: Any) -> bool:
-    """Whether an echo says what the rows do not: an anchor that is a record stands among them."""
+    """Whether an echo adds anything to the rows: an anchor that is a record is one of them."""
     return bool(value) and not (isinstance(value, Mapping) and "ref" in value)
 
 
@@ -74,7 +74,7 @@ def _table_row(row: Row) -> str:
 
 
 def _match(number: int, row: Row) -> str:
-    """A row of a list; one cut to the bone for a budget says neither nearness nor cost."""
+    """A row of the list; a stub row has neither similarity nor cost."""
     near = f"{row['similarity']:.0%}" if "similarity" in row else ""
     cost = f"({row['read_tokens']} tokens)" if "read_tokens" in row else ""
     when, title = local_day(row["created_at_epoch"]), row["title"]
@@ -82,12 +82,12 @@ def _match(number: int, row: Row) -> str:
 
 
 def _cell(text: str) -> str:
-    """A text that stays inside its cell."""
+    """A text that fits into a table cell."""
     return one_line(text).replace("|", "\\|")
 
 
 def one_line(text: str) -> str:
-    """A text that stays on its line."""
+    """A text on a single line."""
     return " ".join(_CONTROL.sub(" ", text).split())
 
 
@@ -115,7 +115,7 @@ _OWN_LINE = {"id", "ref", "kind", "type", "title", "request", "created_at", "cre
 
 
 def _full(row: Row) -> list[str]:
-    """A whole record: a heading, then each field that says something."""
+    """A full record: a heading, then each field that is not empty."""
     title = row.get("title") or row.get("request") or ""
     flags = " <- anchor" if row.get("anchor") else ""
     when = local_text(row["created_at_epoch"])
@@ -133,7 +133,7 @@ def _field(name: str, value: Any) -> list[str]:
 
 
 def _closing(page: Page) -> list[str]:
-    """The one next step that is most likely wanted."""
+    """The most likely next step."""
     if page.asked:
         return [f"Unread: memsvc read {','.join(page.unread)}"] if page.unread else []
     if page.next_offset is not None:

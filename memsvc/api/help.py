@@ -31,7 +31,7 @@ def build_help(
         "version": __version__,
         "base": request.base,
         "estimator": ESTIMATOR,
-        "text": "Accept: text/markdown, or render=text, gives any answer as lean text",
+        "text": "Send Accept: text/markdown, or render=text, to get any answer as compact text",
         "operations": [describe(operation, request.base, newest) for operation in shown],
         **({} if one else {"vocabulary": vocabulary(services)}),
     }
@@ -66,7 +66,7 @@ def newest_refs(services: Services) -> dict[Kind, str]:
 
 
 def describe(operation: "Operation", base: str, newest: Mapping[Kind, str]) -> dict[str, Any]:
-    """One operation in words and examples."""
+    """One operation, described, with an example."""
     return {
         "name": operation.name,
         "method": operation.method,
@@ -84,7 +84,7 @@ def describe(operation: "Operation", base: str, newest: Mapping[Kind, str]) -> d
 def _example(operation: "Operation", base: str, newest: Mapping[Kind, str]) -> dict[str, str]:
     """A curl that runs as it stands, and for what can be opened in a browser its address."""
     path = f"{base}{example_path(operation, newest)}"
-    if operation.method == "DELETE":  # nothing to be tried out
+    if operation.method == "DELETE":  # an example would delete a record
         return {}
     if operation.sample:
         header = "-H 'Content-Type: application/json'"
@@ -104,7 +104,7 @@ def example_path(operation: "Operation", newest: Mapping[Kind, str] | None = Non
 
 
 def vocabulary(services: Services) -> dict[str, Any]:
-    """The types, concepts and projects in use, with how often each occurs."""
+    """The types, concepts and projects in use, with their counts."""
     store = services.store
     with store.snapshot():
         return {
@@ -115,7 +115,7 @@ def vocabulary(services: Services) -> dict[str, Any]:
 
 
 def help_text(catalogue: Mapping[str, Any]) -> str:
-    """The catalogue as markdown, for an agent."""
+    """Help as markdown, for agents."""
     head = (
         f"# memsvc {catalogue['version']} · {catalogue['base']}\n{catalogue['text']}. "
         f"Token counts: {catalogue['estimator']}.\n"
@@ -145,5 +145,5 @@ def _operation_text(operation: Mapping[str, Any]) -> str:
 
 
 def error_codes() -> list[dict[str, Any]]:
-    """The closed list of error codes with their status and title."""
+    """All error codes, with their status and title."""
     return [{"code": e.code, "status": e.status, "title": e.title} for e in ERRORS]

@@ -212,7 +212,7 @@ def _dates(call: Call) -> tuple[int | None, int | None, int | str | None]:
 
 
 def _full_hour(now: int) -> int:
-    """Bounds in days fall on full hours: within one, the same question has the same answer."""
+    """Windows start on the hour, so that the same request has the same answer within it."""
     return now // HOUR_MS * HOUR_MS
 
 

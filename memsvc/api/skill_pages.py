@@ -1,4 +1,4 @@
-"""The mem-search skill: its pages made from the table of operations, checked and installed."""
+"""The generated pages of the mem-search skill."""
 
 import shlex
 from collections.abc import Iterator
@@ -14,12 +14,14 @@ ADDRESS = "http://127.0.0.1:37777"
 
 
 def pages() -> dict[str, str]:
-    """Every generated page by its place in the tree."""
+    """Every generated page, by its path in the skill."""
     return {f"operations/{operation.name}.md": page_of(operation) for operation in TEN}
 
 
 def page_of(operation: Operation) -> str:
-    """The page of one operation; its answer is filled in by whoever runs its command."""
+    """The page of one operation, with an empty answer block: `python -m tests.documents` fills it
+    in.
+    """
     words = ["memsvc", operation.command, *_example_words(operation)]
     return f"""# {operation.name}
 
@@ -43,15 +45,15 @@ Cost: {operation.cost}. Errors: {_errors(operation)}.
 
 
 def _example_words(operation: Operation) -> Iterator[str]:
-    """The example's parameters as a command takes them: the argument bare, the rest as options."""
+    """The example as command-line words: the argument without a flag, the rest as options."""
     for name, value in operation.example.items():
         bare = name == operation.argument
         yield value if bare else f"--{name.replace('_', '-')} {shlex.quote(value)}"
 
 
 def _parameter_head(operation: Operation) -> str:
-    bare = f"`{operation.argument}` bare, others " if operation.argument else ""
-    return f"Parameters (command: {bare}`--name value`):"
+    bare = f"`{operation.argument}` without a flag, others " if operation.argument else ""
+    return f"Parameters ({bare}`--name value`):"
 
 
 def _parameter_lines(operation: Operation) -> Iterator[str]:
@@ -79,11 +81,11 @@ def _values(parameter: Parameter) -> str:
 
 
 _ERROR_TEXTS = {
-    "bad_parameter": "exit 2 (HTTP 400) names what is wrong and what is allowed",
-    "no_such_record": "exit 4 (404), no such record",
+    "bad_parameter": "exit 2 (HTTP 400): a bad parameter, explained",
+    "no_such_record": "exit 4 (404): no such record",
 }
 
 
 def _errors(operation: Operation) -> str:
     texts = [_ERROR_TEXTS[code] for code in operation.errors if code in _ERROR_TEXTS]
-    return "; ".join([*texts, "exit 3, no worker: `memsvc start`"])
+    return "; ".join([*texts, "exit 3: no worker, run `memsvc start`"])

@@ -1,4 +1,4 @@
-"""What was worked on lately."""
+"""The most recent work."""
 
 from memsvc.answers.page import Page, Row
 from memsvc.answers.rows import make_rows
@@ -11,14 +11,14 @@ from memsvc.core.ports.store import WorkEntry
 from memsvc.core.records import Kind
 
 LAST = 50
-"""Observations that count as recent where recent context is ranked by a query."""
+"""How many of the newest observations a query ranks."""
 
 MAX_LISTED = 20
-"""Records of one kind that recent context lists for one work session."""
+"""Maximum records per kind and work session."""
 
 
 def recent_context(services: Services, request: RecentRequest) -> Page:
-    """The last work sessions with what they left; with a query, the last observations ranked."""
+    """The latest work sessions with their records; with a query, the latest observations, ranked."""
     if request.search:
         return _ranked(services, request, request.search)
     with services.store.snapshot():

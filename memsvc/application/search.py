@@ -51,7 +51,7 @@ def found_rows(services: Services, request: SearchRequest, hits: Sequence[Hit]) 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One page of hits, how many there are in all, and how they were found.
+    """One page of hits, the number of all matches, and how they were found.
 
     `added` of them hold no word of the query: semantic search found them.
     """
@@ -88,7 +88,7 @@ def _listed(services: Services, request: SearchRequest) -> Found:
 
 
 def _ranked(services: Services, request: SearchRequest) -> Found:
-    """One page in the order of relevance: the ranked candidates, then all other matches."""
+    """One page by relevance: first the ranked candidates, then all other matches."""
     ranking = rank_candidates(services, request)
     page = ranking.hits[request.offset : request.offset + request.limit]
     if len(page) < request.limit:
@@ -151,7 +151,7 @@ def _by_time(services: Services, request: SearchRequest) -> list[Hit]:
 
 
 def _window(services: Services, request: SearchRequest, total: int) -> dict[str, Any] | None:
-    """Which bound applied, and how many of the full-text matches lie before it."""
+    """The window that applied, and how many full-text matches are older."""
     if request.days is None:
         return None
     if request.days == "all":
@@ -176,7 +176,7 @@ def explain_hit(services: Services, hit: Hit, query: Query) -> dict[str, Any]:
     terms = services.store.matched_terms(hit.ref, query)
     where = "; ".join(f"{term} in {', '.join(fields)}" for term, fields in terms.items())
     return {
-        "line": f"{where or 'no words'} | full text {lexical} + meaning {semantic} "
+        "line": f"{where or 'no words'} | full text {lexical} + semantic {semantic} "
         f"+ recency {recency} = {score}",
         "terms": terms,
         "lexical": lexical,

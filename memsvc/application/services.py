@@ -1,4 +1,4 @@
-"""What the use cases work with."""
+"""The services that the use cases depend on."""
 
 from dataclasses import dataclass
 
@@ -8,9 +8,9 @@ from memsvc.core.ports.vectors import SemanticSearch
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The adapters behind the ports, built once in `bootstrap`.
+    """The adapters behind the ports, built in `bootstrap`.
 
-    Without `semantic` full text is all there is, and answers do not call it a lack.
+    Without `semantic` there is only full text, and answers are not called degraded.
     """
 
     store: Store

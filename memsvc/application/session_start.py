@@ -1,4 +1,4 @@
-"""The page that a work session starts with: recent work as a compact index, within a budget."""
+"""The session-start page: recent work as a compact index within a token budget."""
 
 from typing import Any, Final
 
@@ -27,7 +27,7 @@ DEFAULT_ROWS: Final = 50
 
 
 def start_page(services: Services, request: SearchRequest) -> Page:
-    """The newest observations and what the last summary says; by time alone."""
+    """The newest observations and the last summary, by time alone."""
     selection = request.selection
     with services.store.snapshot():
         hits = _newest(services, Kind.OBSERVATION, selection, request.limit)
@@ -70,7 +70,7 @@ def _row(hit: Hit, record: Record) -> Row:
 
 
 def _last_summary(services: Services, selection: Filter) -> dict[str, Any]:
-    """What the last session summary says for whoever goes on from there."""
+    """What the last session summary says to whoever continues the work."""
     hits = _newest(services, Kind.SESSION, selection, 1)
     if not hits:
         return {}

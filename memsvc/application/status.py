@@ -13,7 +13,7 @@ STATS_DAYS = 30
 
 
 def list_projects(services: Services, request: None = None) -> dict[str, Any]:
-    """Every project with how much of each kind it holds, last worked on first."""
+    """All projects with their number of records of each kind, most recently active first."""
     with services.store.snapshot():
         found = services.store.projects()
     projects = [
@@ -28,7 +28,7 @@ def list_projects(services: Services, request: None = None) -> dict[str, Any]:
 
 
 def count_all(services: Services, request: None = None) -> dict[str, Any]:
-    """Counts by kind, project, type, concept and day, and what memory saves."""
+    """Counts by kind, project, type, concept and day, and the tokens saved."""
     store = services.store
     since = services.clock() // DAY_MS * DAY_MS - STATS_DAYS * DAY_MS
     with store.snapshot():
@@ -62,5 +62,5 @@ def report_readiness(services: Services, request: None = None) -> dict[str, Any]
 
 def _semantic_state(services: Services) -> dict[str, Any]:
     if services.semantic is None:
-        return {"ok": False, "detail": "not configured; full text answers"}
+        return {"ok": False, "detail": "not configured; searches use full text only"}
     return services.semantic.report()

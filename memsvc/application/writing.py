@@ -26,7 +26,7 @@ def write_records(services: Services, request: WriteRequest) -> dict[str, Any]:
 
 
 def forget(services: Services, ref: Ref) -> dict[str, Any]:
-    """Forget one record everywhere. Raises NotFound if there is none."""
+    """Forget one record everywhere. Raises NotFound."""
     if not services.store.forget(ref):
         raise NotFound(f"There is no {ref.kind} {ref}; nothing was forgotten.")
     return {"forgotten": str(ref), "kind": str(ref.kind)}

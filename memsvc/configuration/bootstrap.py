@@ -36,7 +36,7 @@ def build_vectors(store: Store) -> VectorStore:
 
 
 def build_semantic(settings: Settings, store: Store, *, share: int = 2) -> SemanticSearch:
-    """Semantic search as the settings want it; it loads nothing until it is started.
+    """Semantic search as configured; it loads nothing until it is started.
 
     Records are embedded on one in `share` cores: the others are left to searches.
     """

@@ -53,19 +53,19 @@ def _open_sample() -> Reading:
 
 IMPORTERS: Final[Mapping[str, Importer]] = {
     "claude-mem": Importer(
-        _open_claude_mem, "Read a claude-mem database; it is never written to.", "file"
+        _open_claude_mem, "Import a claude-mem database, which is only read.", "file"
     ),
     "git": Importer(
         _open_git,
-        "Read the history of a git repository as memories; merges are skipped.",
+        "Import the history of a git repository, without merge commits.",
         "repository",
     ),
     "jsonl": Importer(
         _open_jsonl,
-        "Read one record a line from FILE (also .gz), or from - for standard input.",
+        "Import FILE with one JSON record per line (also .gz, or - for standard input).",
         "file",
         required=True,
-        options={"source": "Name of the source; default: the file's name."},
+        options={"source": "Name of the source; default: the file name."},
     ),
     "sample": Importer(_open_sample, "Read the bundled sample, made for `trial`.", hidden=True),
 }

@@ -29,11 +29,11 @@ class Setting:
 
 SETTINGS = (
     Setting("home", "", "folder that holds all state; default: the system's folder for user data"),
-    Setting("host", "127.0.0.1", "address the worker listens on"),
-    Setting("port", "37777", "port the worker listens on; 0 picks a free one"),
-    Setting("threads", "4", "requests answered at the same time (1-64)"),
+    Setting("host", "127.0.0.1", "address that the worker listens on"),
+    Setting("port", "37777", "port that the worker listens on; 0 picks a free one"),
+    Setting("threads", "4", "requests handled at the same time (1-64)"),
     Setting("semantic", "chroma", f"semantic index: {', '.join(INDEXES)} or off"),
-    Setting("chroma_url", "http://127.0.0.1:8000", "Chroma server, for chroma-http"),
+    Setting("chroma_url", "http://127.0.0.1:8000", "address of the Chroma server, for chroma-http"),
     Setting("model", "", "folder with model.onnx and tokenizer.json; default: the bundled model"),
 )
 
@@ -56,7 +56,7 @@ class Settings:
 
     @property
     def worker_file(self) -> Path:
-        """Where the running worker writes its address, for clients to find it."""
+        """The file with the address of the running worker, so that clients find it."""
         return self.home / "worker.json"
 
     @property

@@ -80,7 +80,7 @@ FIELDS: Final[dict[str, FilterField]] = {
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which records may be found. `since` and `until` are inclusive, in ms since 1970, UTC."""
+    """The filter that selects records. `since` and `until` are inclusive, in ms since 1970, UTC."""
 
     groups: Groups = ()
     since: int | None = None

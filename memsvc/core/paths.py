@@ -1,4 +1,4 @@
-"""File paths as people name them: one spelling, all endings, folders and globs."""
+"""File paths: normal form, endings and globs."""
 
 import re
 
@@ -12,14 +12,14 @@ def normal_path(path: str) -> str:
 
 
 def path_endings(path: str) -> list[str]:
-    """Every text a path ends in at a `/`: `a/b/c.py` gives itself, `b/c.py` and `c.py`."""
+    """The endings of a path that start at a segment: `a/b/c.py` has itself, `b/c.py` and `c.py`."""
     names = path.split("/")
     endings = ("/".join(names[start:]) for start in range(len(names)))
     return [ending for ending in dict.fromkeys(endings) if ending]
 
 
 def is_glob(pattern: str) -> bool:
-    """Whether a pattern is a glob; only `*` makes one."""
+    """Whether a pattern is a glob; only `*` is a wildcard."""
     return "*" in pattern
 
 

@@ -14,7 +14,7 @@ from memsvc.core import words
 from memsvc.core.filters import FIELDS, Groups
 
 MAX_TERMS: Final = 64
-"""Distinct terms that one query may hold; a page of pasted text needs no more to be found."""
+"""Maximum distinct terms per query; a page of pasted text is found with as many."""
 
 MAX_TERM_LENGTH: Final = 1000
 """Characters of one term that are read: longer than any word, phrase or path."""
@@ -23,8 +23,8 @@ MAX_PLAIN_LENGTH: Final = 4000
 """Characters of a query that are compared by meaning: more than the model reads."""
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-# Flags such as `-v`, `-s/--set` and `--force` are words, not exclusions; a quotation that runs on,
-# as in `{"key": 1}`, is text, not a phrase.
+# Flags such as `-v`, `-s/--set` and `--force` are words, not exclusions. A quote inside other text,
+# as in `{"key": 1}`, does not start a phrase.
 _ITEM = re.compile(
     rf"""(?P<minus>-(?=[^\W_]\w|[^\W\x00-\x7f]|"))?
     (?:(?P<field>title|{"|".join(FIELDS)}):)?
@@ -36,7 +36,7 @@ _PREFIX = re.compile(r".*[^\W_]\*", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One word, prefix or phrase; `title` confines it to the title of a record."""
+    """One word, prefix or phrase; `title` restricts it to the title."""
 
     text: str
     prefix: bool = False
@@ -46,7 +46,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What a text asks for. `ignored` counts the terms beyond `MAX_TERMS`.
+    """A parsed query. `ignored` counts the terms beyond `MAX_TERMS`.
 
     Any of `words` may match, all of `required` must, none of `excluded` may. Filters hold their
     values as they were typed.
@@ -61,7 +61,7 @@ class Query:
 
     @property
     def searchable(self) -> bool:
-        """Whether there is anything to look for in the text of records."""
+        """Whether the query has anything to search the text for."""
         return bool(self.words or self.required)
 
     @property
@@ -71,7 +71,7 @@ class Query:
 
     @property
     def only_excludes(self) -> bool:
-        """Whether the query asks for everything but what it names."""
+        """Whether the query consists of exclusions only."""
         return self.excludes and not self.searchable
 
 
@@ -80,7 +80,7 @@ NO_QUERY: Final = Query()
 
 
 def parse(text: str) -> Query:
-    """Read a query. Any text is one."""
+    """Parse a query. Every text is a valid query."""
     places: dict[tuple[str, str], dict[str | Term, None]] = {}
     seen: set[tuple[str, str, str | Term]] = set()
     for item in dict.fromkeys(_ITEM.findall(_UNSTORABLE.sub(" ", text))):

@@ -26,7 +26,7 @@ STOP_WORDS = frozenset(
     couldn shouldn wouldn ain s t d ll m re ve
     """.split()  # noqa: SIM905 - a list of strings would take a screen
 )
-"""English function words: dropped from a query unless it holds nothing else."""
+"""English function words, dropped from a query that has other words."""
 
 
 _CJK = (
@@ -44,7 +44,8 @@ _CJK_RUN = re.compile(f"[{_CJK}]+")
 _SCRIPT_RUN = re.compile(f"[{_CJK}]+|[^{_CJK}]+")
 
 
-# A letter that is no ASCII capital counts as small: "Größe" is one part, "getÜber" stays whole.
+# Any letter that is not an ASCII capital counts as lower case: "Größe" is one subword, and
+# "getÜber" is not split.
 _PART = re.compile(r"[A-Z]+(?![^\W\d_A-Z])|[A-Z]?[^\W\d_A-Z]+|\d+")
 
 
@@ -67,7 +68,7 @@ def tokens(text: str) -> list[str]:
 
 def any_in(text: str) -> bool:
     """Whether `text` holds anything to look for: a token, or a symbol that stands for one."""
-    # composing accents neither makes nor unmakes a letter, so it can be left out here
+    # composing accents never adds or removes a letter, so it is not needed here
     return _TOKEN.search(text) is not None or bool(symbols(text))
 
 
@@ -82,7 +83,7 @@ def has_cjk(text: str) -> bool:
 
 
 def script_runs(token: str) -> list[str]:
-    """Cut a token where it changes between CJK and other scripts: ``Redis连接`` has two runs."""
+    """Split a token where the script changes between CJK and others: ``Redis连接`` has two runs."""
     return _SCRIPT_RUN.findall(token)
 
 
@@ -97,7 +98,7 @@ def cut(token: str) -> list[str]:
 
 
 def subwords(token: str) -> list[str]:
-    """Cut a token at camelCase and digit boundaries: ``getUserV2`` gives get, user, v, 2."""
+    """Split a token at camelCase and digit boundaries: ``getUserV2`` becomes get, user, v, 2."""
     return [piece.lower() for piece in _PART.findall(token)]
 
 
@@ -131,7 +132,7 @@ def _joined_pairs(identifier: str) -> tuple[str, ...]:
 def composed(text: str) -> str:
     """A text whose letters and accents are one character where both forms exist.
 
-    Characters that Unicode's composition would take apart stay as they are: so does the index.
+    Characters that NFC would decompose stay as they are, as they do in the index.
     """
     if text.isascii() or unicodedata.is_normalized("NFC", text):
         return text

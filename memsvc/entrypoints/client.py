@@ -1,4 +1,4 @@
-"""Talking to the running worker over HTTP."""
+"""An HTTP client for the running worker."""
 
 import json
 import os
@@ -75,7 +75,7 @@ def problem_text(response: requests.Response) -> str:
 def _sentence(where: str, error: requests.RequestException) -> str:
     if isinstance(error, requests.ReadTimeout):
         return (
-            f"Something listens at {where} but does not answer. "
+            f"Something is listening on {where} but does not answer. "
             "Start a worker on a free port: MEMSVC_PORT=0 memsvc start"
         )
-    return f"No worker answers at {where} ({type(error).__name__}). Start it: memsvc start"
+    return f"No worker is running at {where} ({type(error).__name__}). Start one: memsvc start"

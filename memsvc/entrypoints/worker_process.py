@@ -29,7 +29,7 @@ STEP = 0.05
 
 
 def is_running(settings: Settings) -> bool:
-    """Whether a worker answers."""
+    """Whether a worker is running."""
     try:
         return ask_worker(settings, "GET", "/api/health").ok
     except StoreUnavailable:
@@ -43,7 +43,7 @@ def start_worker(settings: Settings) -> str:
     worker's log if it does not start.
     """
     if is_running(settings):
-        return f"memsvc listens on {worker_address(settings)} already"
+        return f"memsvc is already running on {worker_address(settings)}"
     settings.home.mkdir(parents=True, exist_ok=True)
     log = settings.home / "worker.log"
     with log.open("wb") as output:
@@ -55,7 +55,7 @@ def start_worker(settings: Settings) -> str:
             start_new_session=True,
         )
     _await_answer(settings, worker, log)
-    return f"memsvc listens on {worker_address(settings)}"
+    return f"memsvc is running on {worker_address(settings)}"
 
 
 def _await_answer(settings: Settings, worker: subprocess.Popen[bytes], log: Path) -> None:
@@ -76,10 +76,10 @@ def stop_worker(settings: Settings) -> str:
     try:
         pid = int(json.loads(settings.worker_file.read_text("utf-8"))["pid"])
     except (OSError, ValueError, KeyError, TypeError):
-        return "no worker runs over this store"
+        return "no worker is running for this store"
     if not is_running(settings):  # the process id may belong to another program by now
         settings.worker_file.unlink(missing_ok=True)
-        return "no worker runs over this store"
+        return "no worker is running for this store"
     os.kill(pid, signal.SIGTERM)
     end = time.monotonic() + MAX_STOP
     while settings.worker_file.exists() and time.monotonic() < end:
@@ -88,7 +88,7 @@ def stop_worker(settings: Settings) -> str:
 
 
 def follow_here(settings: Settings, semantic: SemanticSearch) -> Iterator[int]:
-    """Index in this process until all is done, yielding how many records still wait.
+    """Index in this process until all is done, yielding how many records are still pending.
 
     Raises SemanticUnavailable.
     """
@@ -100,7 +100,7 @@ def follow_here(settings: Settings, semantic: SemanticSearch) -> Iterator[int]:
 
 
 def follow_worker(settings: Settings, semantic: SemanticSearch) -> Iterator[int]:
-    """Watch the worker index until all is done, yielding how many records still wait.
+    """Watch the worker index until all is done, yielding how many records are still pending.
 
     Raises SemanticUnavailable when the number has not changed for too long.
     """

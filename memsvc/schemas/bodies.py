@@ -11,7 +11,7 @@ from memsvc.core.records import SHAPES, Kind, Record, WorkSession
 from memsvc.schemas.records import Moment, clean_text, load_record, refusal
 
 SOURCE = "api"
-"""Where records come from that name no source."""
+"""The source of records that name none."""
 
 BUNDLE = {
     "observations": Kind.OBSERVATION,
@@ -19,12 +19,14 @@ BUNDLE = {
     "summaries": Kind.SESSION,
     "prompts": Kind.PROMPT,
 }
-"""The lists of a bundle and the kind each holds; `records` holds any, by their own `kind`."""
+"""The lists of a bundle, with the kind of each; `records` may mix kinds, each record naming its
+own.
+"""
 
 LISTS = {*BUNDLE, "records", "work_sessions"}
 
 SESSION_IDS = ("session_id", "memory_session_id", "content_session_id")
-"""What clients call the id of a work session; of several ids the first counts."""
+"""Names that clients use for the id of a work session; the first one present counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ def read_body(body: Any, kind: Kind | None) -> Body:
 
 
 def _items(body: Any, kind: Kind | None) -> Iterator[tuple[str, Any]]:
-    """Every record of a body with its place in it."""
+    """Every record of a body, with its place."""
     if isinstance(body, list):
         yield from _listed("", body, kind)
     elif isinstance(body, Mapping) and (lists := LISTS & body.keys()) and "kind" not in body:
@@ -68,7 +70,7 @@ def _items(body: Any, kind: Kind | None) -> Iterator[tuple[str, Any]]:
 
 
 def _memory_ids(body: Mapping[str, Any]) -> dict[str, str]:
-    """claude-mem knows a work session by two ids: content ids and the memory ids they stand for."""
+    """claude-mem has two ids per work session: content id → memory id."""
     sessions = body.get("sessions")
     return {
         str(item["content_session_id"]): str(item["memory_session_id"])
@@ -98,12 +100,12 @@ def _with_kind(item: Any, kind: Kind | None) -> Any:
     if kind is None or not isinstance(item, Mapping) or _is_work_session(item):
         return item
     if item.get("kind") not in (None, kind):
-        return {**item, "kind": f"{item['kind']} (this route takes {kind})"}
+        return {**item, "kind": f"{item['kind']} (this route accepts only {kind})"}
     return {**item, "kind": kind}
 
 
 def _is_work_session(item: Any) -> bool:
-    """Whether an item says when work began and nothing of what was done."""
+    """Whether an item is a work session: it has a start time and no text."""
     return (
         isinstance(item, Mapping)
         and "started_at_epoch" in item

@@ -1,4 +1,4 @@
-"""Parameters: each one described once, for every operation that takes it."""
+"""Request parameters, each described once for all operations that take it."""
 
 import difflib
 import re
@@ -13,7 +13,7 @@ from memsvc.core.filters import FIELDS
 from memsvc.core.records import Kind, Ref, parse_ref
 
 MAX_VALUES: Final = 100
-"""Values that one filter takes: each is looked up by itself."""
+"""Values per filter; each costs one lookup."""
 
 MAX_REFS: Final = 1000
 """Records that one request reads."""
@@ -22,7 +22,7 @@ DEFAULT_DAYS: Final = 90
 """How far back the time window reaches that puts recent matches before older ones."""
 
 MIN_BUDGET: Final = 100
-"""Tokens that the envelope of any answer fits into."""
+"""Smallest token budget; the envelope of every answer fits into it."""
 
 MAX_SHOWN: Final = 80
 """Characters of a given value that an error repeats."""
@@ -33,7 +33,7 @@ SPELLINGS = (
     ("dateStart", "date_start", "date_from", "dateRange[start]"),
     ("dateEnd", "date_end", "date_to", "dateRange[end]"),
 )
-"""Names that clients use for one and the same parameter; an operation's own name comes first."""
+"""Names that clients use for the same parameter; the operation's own name comes first."""
 
 _DIGITS = re.compile(r"-?\d{1,18}", re.ASCII)
 
@@ -41,7 +41,9 @@ Fields = dict[str, fields.Field[Any]]
 
 
 class CommaList(fields.List[Any]):
-    """One value, a comma list, repeats, or a JSON list; blanks are dropped, order is kept."""
+    """One value, a comma-separated list, a repeated parameter or a JSON list. Drops blanks, keeps
+    the order.
+    """
 
     def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> list[Any]:
         given = value if isinstance(value, list | tuple) else [value]
@@ -53,7 +55,7 @@ class CommaList(fields.List[Any]):
 
 
 class Number(fields.Integer):
-    """A whole number in plain digits, as text or as JSON has it."""
+    """A whole number in plain digits, as text or as a JSON number."""
 
     def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> int:
         if not _DIGITS.fullmatch(str(value).strip()):
@@ -88,7 +90,7 @@ class AnchorField(fields.Field[Ref | Date]):
     def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Ref | Date:
         text = str(value).strip()
         ref = parse_ref(text)
-        # nine digits and more are an epoch; ids never come near
+        # nine digits or more are an epoch time; ids never get that long
         if ref and not (text.isdigit() and ref.id >= 10**8):
             return ref
         try:
@@ -117,7 +119,7 @@ def text(description: str, **options: Any) -> fields.Field[Any]:
 def text_list(
     description: str, *, most: int = MAX_VALUES, required: bool = False, **metadata: Any
 ) -> fields.Field[Any]:
-    """A parameter that takes one value, a comma list, or repeats, `most` values in all."""
+    """A parameter that takes up to `most` values: comma-separated, repeated or both."""
     return _list_of(fields.String(), description, most, required=required, **metadata)
 
 
@@ -126,14 +128,14 @@ def _list_of(
 ) -> fields.Field[Any]:
     def few(values: list[Any]) -> None:
         if len(values) > most:
-            raise ValidationError(f"given {len(values)} values; allowed: at most {most}")
+            raise ValidationError(f"{len(values)} values; allowed: at most {most}")
 
     metadata = {"description": description, **metadata}
     return CommaList(inner, validate=few, required=required, metadata=metadata)
 
 
 def number(description: str, default: int | None, low: int, high: int) -> fields.Field[Any]:
-    """A whole number within a range."""
+    """A whole number from `low` to `high`."""
     bounds = validate.Range(low, high, error=f"allowed: {low} to {high}")
     invalid = f"allowed: a whole number from {low} to {high}"
     return Number(
@@ -145,7 +147,7 @@ def number(description: str, default: int | None, low: int, high: int) -> fields
 
 
 def choice(description: str, default: str | None, *values: str) -> fields.Field[Any]:
-    """One of a few words."""
+    """A parameter that takes one of these words."""
     one_of = validate.OneOf(values, error=f"allowed: {', '.join(values)}")
     metadata = {"description": description}
     return fields.String(load_default=default, validate=one_of, metadata=metadata)
@@ -166,7 +168,7 @@ def query(*, required: bool, description: str = SYNTAX) -> Fields:
 
 
 def anchor(*, required: bool) -> Fields:
-    description = "the record (123, #123, S12, P9) or date around which to look"
+    description = "a record (123, #123, S12, P9) or a date"
     return {"anchor": AnchorField(required=required, metadata={"description": description})}
 
 
@@ -211,7 +213,7 @@ def record_id() -> Fields:
 
 
 def form() -> Fields:
-    description = "index: one short row a record; full: everything"
+    description = "index: one row per record; full: whole records"
     return seldom({"format": choice(description, "index", "index", "full")})
 
 
@@ -235,7 +237,7 @@ def limit(description: str, default: int | None, high: int) -> Fields:
 def dates() -> Fields:
     days = f"only the last N days, or all; with a query the last {DEFAULT_DAYS} come first"
     members: Fields = {
-        "dateStart": DateField(metadata={"description": f"not before: {FORMS}"}),
+        "dateStart": DateField(metadata={"description": f"earliest date: {FORMS}"}),
         "dateEnd": DateField(metadata={"description": "not after; a day counts to its end"}),
         "days": Days(metadata={"description": days}),
     }
@@ -250,7 +252,7 @@ def rendering() -> Fields:
 def paging() -> Fields:
     """What every search takes besides its query and its filters."""
     order = "default: relevance with a query, else date_desc"
-    explain = "1: why each record is here"
+    explain = "1: explain each record's score"
     return {
         **limit("records per page", 20, 100),
         **seldom(
@@ -267,14 +269,14 @@ def paging() -> Fields:
 
 
 def make_schema(name: str, members: Fields) -> Schema:
-    """The schema of an operation's parameters; unknown ones are errors."""
+    """The schema of an operation's parameters; unknown parameters are errors."""
     return Schema.from_dict(members, name=name)(unknown=RAISE)
 
 
 def load_parameters(schema: Schema, pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """The parameters of one request, from (name, value) pairs in the order given.
+    """The parameters of one request, parsed from (name, value) pairs.
 
-    Raises BadRequest that names each parameter, what was given and what is allowed.
+    Raises BadRequest; it names each bad parameter, what was given and what is allowed.
     """
     given: dict[str, list[Any]] = {}
     for name, value in pairs:
@@ -293,7 +295,7 @@ def load_parameters(schema: Schema, pairs: Iterable[tuple[str, Any]]) -> dict[st
 
 
 def _is_blank(schema: Schema, name: str, value: Any) -> bool:
-    """Whether a text parameter was sent without a text, which counts as not sent."""
+    """Whether a text parameter is blank, which counts as missing."""
     plain_text = type(schema.fields.get(name)) in (fields.String, AnchorField)
     return plain_text and isinstance(value, str) and not value.strip()
 
@@ -321,8 +323,8 @@ def _nearest(name: str, known: Iterable[str]) -> str:
     names = list(known)
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     if near:
-        return f": did you mean {near[0]}?"
-    return f"; allowed: {', '.join(names)}" if names else "; this operation takes none"
+        return f"; did you mean {near[0]}?"
+    return f"; allowed: {', '.join(names)}" if names else "; this operation takes no parameters"
 
 
 def _value(schema: Schema, name: str, values: list[Any]) -> Any:

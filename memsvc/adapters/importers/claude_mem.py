@@ -1,4 +1,4 @@
-"""The database of claude-mem, in both generations of its schema, read without touching it.
+"""Reads claude-mem databases, old and new schema, without changing them.
 
 A row is known by its id and its time, which an upgrade of claude-mem keeps: imported again it is
 the same memory, updated. The time tells apart the rows of two databases, for example of two
@@ -44,9 +44,9 @@ def default_database() -> Path:
 
 
 def read_claude_mem(path: Path | None = None) -> Reading:
-    """Read a claude-mem database, by default this machine's; it is opened read-only.
+    """Read a claude-mem database, by default the one of this machine; it is opened read-only.
 
-    Raises SourceUnreadable if there is none, or if the file is something else.
+    Raises SourceUnreadable if the file is missing or is not a claude-mem database.
     """
     path = path or default_database()
     counter = Counter()

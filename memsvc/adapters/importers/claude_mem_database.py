@@ -36,7 +36,7 @@ def open_database(path: Path) -> Iterator[sqlite3.Connection]:
     """
     if not path.is_file():
         raise SourceUnreadable(
-            f"There is no claude-mem database {path}; give the path of a claude-mem.db or set "
+            f"There is no claude-mem database at {path}; give the path of a claude-mem.db, or set "
             "CLAUDE_MEM_DATA_DIR to its folder."
         )
     with _errors(path), _untouched(path) as place, contextlib.closing(_open(place)) as connection:
@@ -60,7 +60,7 @@ def _errors(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _untouched(path: Path) -> Iterator[Path]:
-    """The database to open: the file itself, or a copy of it where opening would leave traces.
+    """The database to open: the file itself, or a copy if opening the file would leave traces.
 
     SQLite creates two files beside a database in WAL mode that nobody has open, and a read-only
     reader never removes them. If claude-mem starts while we copy, it creates the files itself, and
@@ -194,7 +194,7 @@ def _select(connection: sqlite3.Connection, table: str, columns: Sequence[str]) 
 
 
 def _owner(schema: _Schema, there: set[str]) -> tuple[str, str]:
-    """The cells `session_id` and `project` of a row, and the joins that find them.
+    """The SQL for `session_id` and `project` of a row, and the joins it needs.
 
     A session goes by the id that the agent gave it; a row whose session is gone keeps the id it
     has. Newer databases note on a row that its worktree was merged into another project.

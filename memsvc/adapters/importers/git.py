@@ -62,7 +62,7 @@ _REDIRECTING: Final = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "
 
 
 def read_git(path: Path) -> Reading:
-    """Read the history of the repository in a folder, oldest commit first, without merges.
+    """Read the history of the repository that a folder is in, oldest commit first, without merges.
 
     Raises SourceUnreadable if there is no repository or no commit, or git is missing.
     """
@@ -89,7 +89,7 @@ def _count_commits(path: Path) -> int:
         _ask(path, "rev-parse", "--verify", "--quiet", "HEAD")
     except SourceUnreadable:
         raise SourceUnreadable(
-            f"The repository {path} has no commit yet; there is nothing to import."
+            f"The repository {path} has no commits yet; commit something first."
         ) from None
     return int(_ask(path, "rev-list", "--count", "--no-merges", "HEAD"))
 
@@ -127,8 +127,7 @@ def _start(path: Path, arguments: Sequence[str], errors: IO[bytes]) -> subproces
         )
     except FileNotFoundError as error:
         raise SourceUnreadable(
-            "The program git is not installed or not on the PATH; install git to import a "
-            "repository's history."
+            "git is not installed or not on the PATH; install it to import a repository's history."
         ) from error
 
 
@@ -138,7 +137,7 @@ def _explain(path: Path, errors: bytes) -> SourceUnreadable:
     text = errors.decode("utf-8", "replace").strip().removeprefix("fatal: ")
     if "not a git repository" in text:
         return SourceUnreadable(
-            f"{path} is not in a git repository; give the path of one that has commits."
+            f"{path} is not in a git repository; give the path of a repository with commits."
         )
     return SourceUnreadable(f"The history of {path} cannot be read; git says: {text}")
 
@@ -197,7 +196,7 @@ def _observation(fields: Sequence[str], project: str) -> Observation:
 
 
 def _files(pieces: Sequence[str]) -> list[str]:
-    """The files of a commit: git ends the message with an empty piece and a line break."""
+    """The files of a commit; git ends the message with an empty field and a line break."""
     names = [*pieces]
     if len(names) > 1:
         names[1] = names[1].removeprefix("\n")

@@ -1,4 +1,4 @@
-"""JSON Lines: one record a line, plain or compressed with gzip, from a file or standard input."""
+"""Reads JSON Lines: one record per line, plain or gzipped, from a file or standard input."""
 
 import gzip
 import io
@@ -21,16 +21,16 @@ SAMPLE = Path(__file__).with_name("sample.jsonl")
 """The bundled sample: the memories of a fictional team, to try things out."""
 
 STANDARD_INPUT = "-"
-MAX_LINE = 5 * 1024 * 1024  # bytes; as long as the body of a request may be
+MAX_LINE = 5 * 1024 * 1024  # bytes; the same limit as for request bodies
 _GZIP_MAGIC = b"\x1f\x8b"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def read_jsonl(path: str | Path, *, source: str | None = None) -> Reading:
-    """Read a JSON Lines file; `-` reads standard input.
+    """Read a JSON Lines file, or standard input for `-`.
 
-    The records' source is `jsonl:<name of the file>` unless a line, or `source`, names another.
-    Raises SourceUnreadable if the file cannot be opened; a bad line alone is refused.
+    The source of the records is `jsonl:<file name>` unless `source` or the line itself names
+    another. Raises SourceUnreadable if the file cannot be opened; a bad line alone is refused.
     """
     counter = Counter()
     if str(path) == STANDARD_INPUT:
@@ -43,7 +43,7 @@ def read_jsonl(path: str | Path, *, source: str | None = None) -> Reading:
 
 
 def jsonl_source(path: Path) -> str:
-    """The source of the records in a file: `backup.jsonl.gz` gives `jsonl:backup`."""
+    """The source name for a file: `backup.jsonl.gz` becomes `jsonl:backup`."""
     return f"jsonl:{path.name.removesuffix('.gz').removesuffix('.jsonl')}"
 
 
@@ -102,7 +102,7 @@ def _read_line(line: bytes | Refused, place: str, source: str) -> Iterator[Item]
 
 def _read_body(body: object, source: str) -> Iterator[Item]:
     if not isinstance(body, dict):
-        raise ValidationError({"record": [f"expected a JSON object, was given {_short(body)}"]})
+        raise ValidationError({"record": [f"expected a JSON object; given {_short(body)}"]})
     record = load_record(body, source=source)
     if unknown := body.keys() - _known_fields(read_kind(body)):
         yield UnknownFields(tuple(unknown))

@@ -1,4 +1,4 @@
-"""Vectors in Chroma, embedded or on a server: one collection a kind, one id a vector.
+"""Vectors in Chroma, in this process or on a server: one collection per kind, one id per vector.
 
 Chroma finds the nearest; filters are applied here, to labels in memory. Chroma's own `where` took
 61 to 160 ms with 100,000 vectors, this takes 2 to 50.
@@ -50,10 +50,10 @@ class Place(Protocol):
     """Where the collections are: in a folder or on a server."""
 
     batch: int
-    """The most vectors that are written at a time."""
+    """Maximum vectors per write."""
 
     def name(self, kind: Kind) -> str:
-        """The collection of a kind."""
+        """The name of the collection of a kind."""
 
     def connect(self, check: Callable[[Client], None]) -> Client:
         """A client, once `check` has read the collections with it."""
@@ -72,9 +72,9 @@ class Place(Protocol):
 
 
 class ChromaIndex:
-    """An index in Chroma. One process at a time writes to a place.
+    """An index in Chroma. Only one process at a time may write to a place.
 
-    The first call on a place reads it: 2 to 5 s with 100,000 vectors.
+    The first call reads the labels: 2 to 5 s with 100,000 vectors.
     """
 
     def __init__(self, place: Place, dimension: int) -> None:
@@ -86,8 +86,8 @@ class ChromaIndex:
         self._shelves: dict[Kind, tuple[UUID, Labels]] = {}
         self._found: dict[Kind, tuple[float, Shelf | None]] = {}
         self._answered: int | None = None
-        self._writing = threading.RLock()  # taken first, for as long as a write lasts
-        self._lock = threading.Lock()  # taken second, for the labels
+        self._writing = threading.RLock()  # acquired first, held for a whole write
+        self._lock = threading.Lock()  # acquired second, guards the labels
 
     def upsert(self, records: Sequence[Embedded]) -> None:
         checked = [(each, as_matrix(each.vectors, self._dimension)) for each in latest(records)]
@@ -214,7 +214,7 @@ class ChromaIndex:
         """The collection as it is now: on a server it may have been deleted and created again."""
         return (client or self._connected()).get_or_create_collection(
             self._place.name(kind),
-            embedding_function=None,  # without this Chroma loads a model of its own
+            embedding_function=None,  # otherwise Chroma loads its own model
             configuration=GRAPH,
             metadata={"position": 0},
         )
@@ -235,7 +235,9 @@ class ChromaIndex:
         for kind in Kind:
             held = self._collection(kind, client).get(limit=1, include=["embeddings"])["embeddings"]
             if held is not None and len(held) and len(held[0]) != self._dimension:
-                raise ValueError(f"vectors of {len(held[0])} numbers, not {self._dimension}")
+                raise ValueError(
+                    f"its vectors have dimension {len(held[0])}, not {self._dimension}"
+                )
 
     def _disconnect(self) -> None:
         client, self._client = self._client, None
@@ -258,7 +260,7 @@ class ChromaIndex:
             yield
         except (SemanticUnavailable, KeyboardInterrupt, SystemExit):
             raise
-        except BaseException as error:  # a panic inside Chroma is no Exception
+        except BaseException as error:  # a panic inside Chroma is not an Exception
             # The next call connects again: the server may be back, the labels may be wrong.
             self._works = False
             raise SemanticUnavailable(self._place.explain(error)) from error

@@ -74,7 +74,7 @@ class _Server:
     def explain(self, error: BaseException) -> str:
         return (
             f"The Chroma server at {self._url} cannot be used ({in_one_line(error)}); start it, "
-            "or choose another semantic index."
+            "or choose another index with MEMSVC_SEMANTIC."
         )
 
 

@@ -1,4 +1,4 @@
-"""Chroma inside this process, in a folder of its own. Nothing goes over the network."""
+"""Chroma in this process, in its own folder. It uses no network."""
 
 import contextlib
 import os
@@ -43,7 +43,7 @@ def open_chroma(folder: Path, dimension: int) -> ChromaIndex:
 
 
 class _Folder:
-    """Chroma does not notice what other processes write: a lock keeps them out."""
+    """A local folder. Chroma does not notice writes of other processes, so a lock keeps them out."""
 
     batch = 1_000
 
@@ -108,18 +108,18 @@ class _Folder:
 
 
 def _check_graphs(folder: Path) -> None:
-    """Raise OSError if a graph's files are shorter than its header says they are."""
+    """Raise OSError if a graph's files are shorter than its header says."""
     for data in folder.glob("*/data_level0.bin"):
         header = data.with_name("header.bin").read_bytes().ljust(HEADER.size)
         _, count, size = HEADER.unpack_from(header)
         if data.stat().st_size < count * size:
-            raise OSError(f"{data.name} was cut off")
+            raise OSError(f"{data.name} is truncated")
         if data.with_name("length.bin").stat().st_size < count * 4:
-            raise OSError("length.bin was cut off")
+            raise OSError("length.bin is truncated")
 
 
 def _locked(folder: Path) -> int:
-    """A descriptor that holds the lock on a folder until it is closed, or its process ends."""
+    """A file descriptor that holds the lock on a folder until it is closed or the process ends."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         path = folder.with_name(folder.name + ".lock")
@@ -134,6 +134,6 @@ def _locked(folder: Path) -> int:
     except OSError as error:
         os.close(descriptor)
         raise SemanticUnavailable(
-            f"The semantic index in {folder} is in use by another process; end that one first."
+            f"The semantic index in {folder} is in use by another process; stop that process first."
         ) from error
     return descriptor

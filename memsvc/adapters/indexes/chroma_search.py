@@ -19,10 +19,10 @@ MAX_IDS: Final = 30_000
 """Ids that a query may name for Chroma to search among; SQLite takes 32,766."""
 
 PAGE: Final = 2_000
-"""Rows read or removed at a time."""
+"""Rows read or removed per call."""
 
 Found = tuple[NDArray[numpy.int64], NDArray[numpy.float32]]
-"""The record and the cosine of each vector."""
+"""The record and the cosine of each vector found."""
 
 
 def search(

@@ -14,7 +14,7 @@ from memsvc.core.semantic.cosines import best
 
 
 class ExactIndex:
-    """The index of a small store: 100,000 vectors take 150 MB and some 10 ms a search."""
+    """An index for small stores: 100,000 vectors take 150 MB and some 10 ms per search."""
 
     def __init__(self, dimension: int) -> None:
         self._dimension = dimension
@@ -91,7 +91,8 @@ class _Shelf:
         if selection == Filter():
             return self.labels.records.copy(), held @ vector
         rows = numpy.flatnonzero(self.labels.select(selection))
-        # Copying a few rows is cheaper than comparing all, comparing all cheaper than copying many.
+        # Copying few rows is cheaper than comparing all; comparing all is cheaper than copying
+        # many.
         few = len(rows) * 4 < len(held)
         cosines = held[rows] @ vector if few else (held @ vector)[rows]
         return self.labels.records[rows], cosines

@@ -175,7 +175,7 @@ def _prepare(connection: apsw.Connection, dimension: int) -> None:
             )
         connection.execute("INSERT OR IGNORE INTO facts VALUES ('dimension', ?)", (dimension,))
     if _fact(connection, "dimension") != dimension:
-        raise apsw.MismatchError(f"its vectors have another dimension than {dimension}")
+        raise apsw.MismatchError(f"its vectors do not have dimension {dimension}")
 
 
 def _fact(reader: apsw.Connection, name: str) -> int:

@@ -1,4 +1,4 @@
-"""SQLite connections: one reader a thread, one locked writer, explicit transactions."""
+"""SQLite connections: one reader per thread, one locked writer, explicit transactions."""
 
 import contextlib
 import sqlite3
@@ -114,7 +114,7 @@ def explain_error(path: Path, error: sqlite3.Error) -> MemsvcError:
     text = str(error)
     if "locked" in text or "busy" in text:
         return StoreUnavailable(
-            f"The store {path} is locked by another program; end that program or try again."
+            f"The store {path} is locked by another program; stop that program, or try again."
         )
     if "malformed" in text or "not a database" in text:
         return StoreDamaged(

@@ -1,4 +1,4 @@
-"""Records as rows: reading them, writing a batch, forgetting one."""
+"""Reads, writes and forgets records in SQLite."""
 
 import json
 import sqlite3
@@ -29,12 +29,12 @@ LISTS = frozenset({"facts", "concepts", "files_read", "files_modified", "files_e
 
 @cache
 def columns(kind: Kind) -> tuple[str, ...]:
-    """The columns of a kind's table that a record's fields fill, in the class's order."""
+    """The columns of a kind's table that hold the record's fields, in the order of the class."""
     return tuple(field.name for field in fields(SHAPES[kind].record))
 
 
 def read_records(reader: sqlite3.Connection, kind: Kind, ids: Sequence[int]) -> dict[int, Record]:
-    """The records with these ids; ids that are not there are left out."""
+    """The records with these ids; missing ids are skipped."""
     names = ", ".join(columns(kind))
     rows = reader.execute(
         f"""SELECT {names} FROM {SHAPES[kind].table}
@@ -47,7 +47,7 @@ def read_records(reader: sqlite3.Connection, kind: Kind, ids: Sequence[int]) -> 
 def read_refs(
     refs: Iterable[Ref], read: Callable[[Kind, list[int]], Mapping[int, Found]]
 ) -> dict[Ref, Found]:
-    """What is read of records of several kinds, one reading for each kind asked for."""
+    """Read refs of several kinds with one query per kind."""
     wanted = list(refs)
     return {
         Ref(kind, id): found
@@ -58,7 +58,7 @@ def read_refs(
 
 
 def read_times(reader: sqlite3.Connection, kind: Kind, ids: Sequence[int]) -> dict[int, int]:
-    """When the records with these ids were made; ids that are not there are left out."""
+    """The creation times of the records with these ids; missing ids are skipped."""
     rows = reader.execute(
         f"""SELECT id, created_at_epoch FROM {SHAPES[kind].table}
             WHERE id IN (SELECT value FROM json_each(?))""",
@@ -82,10 +82,10 @@ def _record(kind: Kind, row: tuple[Any, ...]) -> Record:
 def write_record(
     writer: sqlite3.Connection, record: Record, merge_within: int | None, labels: LabelIds
 ) -> Receipt:
-    """Store a record once for its source: new, updated, unchanged, merged, or kept forgotten.
+    """Store a record once per source: stored, updated, unchanged, merged or forgotten.
 
-    `merge_within`: a new record that says the same as one of the same source is merged into it
-    when no more than so many ms lie between them; None never merges.
+    With `merge_within`, a new record is merged into one of the same source with the same content if
+    they are at most that many ms apart; None never merges.
     """
     receipt = preview(writer, record, merge_within)
     kind = kind_of(record)
@@ -115,7 +115,7 @@ def preview(connection: sqlite3.Connection, record: Record, merge_within: int | 
 
 
 def dated(connection: sqlite3.Connection, record: Record) -> Record:
-    """The record with a moment: its own, else that of its first writing, else now."""
+    """The record with a time: its own, otherwise that of its first write, otherwise now."""
     if record.created_at_epoch:
         return record
     known = _known(connection, kind_of(record), record)
@@ -123,7 +123,7 @@ def dated(connection: sqlite3.Connection, record: Record) -> Record:
 
 
 def _known(connection: sqlite3.Connection, kind: Kind, record: Record) -> Record | None:
-    """The record that was written for the same source and id before."""
+    """The stored record with the same source and source id."""
     return _find(connection, kind, "source = ? AND source_id = ?", record.source, record.source_id)
 
 
@@ -135,7 +135,7 @@ def _is_forgotten(writer: sqlite3.Connection, kind: Kind, record: Record) -> boo
 def _has_forgotten_twin(
     connection: sqlite3.Connection, kind: Kind, record: Record, merge_within: int
 ) -> bool:
-    """Whether the record would be merged into one that was forgotten, were it still there."""
+    """Whether the record would be merged into a record that has been forgotten."""
     found = connection.execute(
         f"SELECT 1 FROM forgotten WHERE kind = ? AND {_TWIN}",
         (kind, *_twin_values(record, merge_within)),
@@ -161,7 +161,7 @@ def _find(writer: sqlite3.Connection, kind: Kind, condition: str, *values: objec
 def _twin(
     writer: sqlite3.Connection, kind: Kind, record: Record, merge_within: int
 ) -> Record | None:
-    """The earliest record of the same source that says the same at about the same time."""
+    """The earliest record of the same source with the same content at about the same time."""
     condition = f"{_TWIN} ORDER BY created_at_epoch, id"
     return _find(writer, kind, condition, *_twin_values(record, merge_within))
 
@@ -230,7 +230,7 @@ def _unlabel(writer: sqlite3.Connection, kind: Kind, record: Record, labels: Lab
 
 
 def forget_record(writer: sqlite3.Connection, ref: Ref) -> bool:
-    """Remove a record from everywhere and remember to keep it away; False if there is none."""
+    """Remove a record everywhere and keep imports from restoring it; False if it does not exist."""
     record = _find(writer, ref.kind, "id = ?", ref.id)
     if record is None:
         return False
@@ -239,7 +239,7 @@ def forget_record(writer: sqlite3.Connection, ref: Ref) -> bool:
     labels.drop_unused(ref.kind, labels_of(record))
     table = SHAPES[ref.kind].table
     writer.execute(f"DELETE FROM {table} WHERE id = ?", (ref.id,))
-    # a deleted word stays in the index until its segments are merged
+    # deleted words stay in the FTS index until its segments are merged
     writer.execute(f"INSERT INTO {table}_fts ({table}_fts) VALUES ('optimize')")
     writer.execute(
         """INSERT OR IGNORE INTO forgotten (kind, source, source_id, content_hash,
@@ -260,8 +260,8 @@ def forget_record(writer: sqlite3.Connection, ref: Ref) -> bool:
 
 
 def _drop_empty_work(writer: sqlite3.Connection, record: Record) -> list[tuple[str, str]]:
-    """Remove the work session that a record was in when nothing else is left of it, and all work
-    sessions of its project when nothing else is left of that. Gives (project, session) of each.
+    """Remove a record's work session if it is now empty, or all work sessions of its project if the
+    project is. Returns (project, session) of each.
     """
     project = record.project.casefold()
     if not _carried(writer, "project", project):
@@ -275,7 +275,7 @@ def _drop_empty_work(writer: sqlite3.Connection, record: Record) -> list[tuple[s
 
 
 def _carried(writer: sqlite3.Connection, field: str, value: str) -> bool:
-    """Whether any record of any kind carries a label."""
+    """Whether any record of any kind has a label."""
     found = writer.execute(
         """SELECT 1 FROM labels WHERE kind IN (SELECT value FROM json_each(?)) AND field = ?
            AND value = ? AND EXISTS (SELECT 1 FROM labelled WHERE label = labels.id)""",
@@ -285,13 +285,13 @@ def _carried(writer: sqlite3.Connection, field: str, value: str) -> bool:
 
 
 def _work_hash(project: str, session_id: str) -> str:
-    """What is kept of a forgotten work session: enough to know it again, nothing to read."""
+    """A hash that identifies a forgotten work session without revealing it."""
     named = f"{project.casefold()}\n{session_id}".encode("utf-8", "surrogatepass")
     return blake2b(named, digest_size=16).hexdigest()
 
 
 def touch_work_sessions(writer: sqlite3.Connection, records: Iterable[Record]) -> None:
-    """Make sure that the work sessions of records exist and span the records' times."""
+    """Create or extend the work sessions of these records so that they cover the records' times."""
     moments: dict[tuple[str, str, str], list[int]] = {}
     for record in records:
         session = (record.project.casefold(), record.session_id, record.project)
@@ -308,9 +308,9 @@ def touch_work_sessions(writer: sqlite3.Connection, records: Iterable[Record]) -
 
 
 def write_work_session(writer: sqlite3.Connection, session: WorkSession) -> None:
-    """Store what is known of a work session; its records may be there already.
+    """Store a work session; its records may already exist.
 
-    A forgotten one stays away unless there are records of it again.
+    A forgotten one is stored again only if it has records again.
     """
     writer.execute(
         """INSERT INTO work_sessions (project_key, session_id, project, started_at_epoch,

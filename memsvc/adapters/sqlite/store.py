@@ -1,4 +1,4 @@
-"""The store on SQLite: one file, full text inside."""
+"""The store in one SQLite file, full-text index included."""
 
 import contextlib
 import json
@@ -26,11 +26,11 @@ from memsvc.core.records import SHAPES, Kind, Record, Ref, WorkSession
 
 Answer = TypeVar("Answer")
 
-MAX_REMEMBERED = 512  # counted answers kept for one generation of the store
+MAX_REMEMBERED = 512  # cached answers per generation of the store
 
 
 def open_store(path: Path) -> "SqliteStore":
-    """The store in this file, made or brought up to date first.
+    """The store in this file, created or migrated first.
 
     Raises StoreUnavailable, StoreDamaged or StoreTooNew, and then leaves the file as it was.
     """
@@ -38,8 +38,8 @@ def open_store(path: Path) -> "SqliteStore":
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreUnavailable(
-            f"The folder {path.parent} cannot be made ({error.strerror}); set MEMSVC_HOME to a "
-            "folder that can be written."
+            f"The folder {path.parent} cannot be created ({error.strerror}); set MEMSVC_HOME to a "
+            "writable folder."
         ) from error
     connections = Connections(path)
     try:
@@ -70,7 +70,7 @@ class SqliteStore:
 
     @property
     def connections(self) -> Connections:
-        """The connections to the file, for what else is kept in it."""
+        """The connections to the file, for other data stored in it."""
         return self._connections
 
     def close(self) -> None:
@@ -250,7 +250,7 @@ class SqliteStore:
     def _remember(
         self, key: tuple[object, ...], compute: Callable[[sqlite3.Connection], Answer]
     ) -> Answer:
-        """The answer for this generation of the store, computed once."""
+        """The cached answer for this generation of the store."""
         full_key = (self.generation(), *key)
         with self._remember_lock:
             if full_key in self._remembered:

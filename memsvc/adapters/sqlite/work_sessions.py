@@ -50,7 +50,7 @@ def _selected(selection: Filter) -> Sql:
 
 def _of_projects(projects: tuple[str, ...]) -> Sql:
     keys = [project.casefold() for project in projects]
-    if len(keys) == 1:  # a plain comparison keeps the index's order of time
+    if len(keys) == 1:  # with a plain comparison the index keeps its time order
         return "project_key = ?", list(keys)
     return "project_key IN (SELECT value FROM json_each(?))", [json.dumps(keys)]
 

@@ -44,7 +44,8 @@ class Loaded:
 
 
 class Indexer:
-    """Loads model and index when it is first stepped; `threads` embed records at the same time.
+    """Loads model and index when it is first stepped; `threads` is the number of records embedded
+    at the same time.
 
     One thread calls `step`; all other methods may be called from any thread.
     """
@@ -55,7 +56,7 @@ class Indexer:
         self._store, self._vectors, self._factories = store, vectors, factories
         self._embedder: Embedder | None = None
         self._index: SemanticIndex | None = None
-        self._reason = "The semantic index is loading."
+        self._reason = "The semantic index is loading; try again in a moment."
         self._rebuilds = vectors.rebuilds()
         self._behind = 0
         self._healed = False
@@ -80,12 +81,12 @@ class Indexer:
         return self._embedder.embed(text)
 
     def missing(self) -> str:
-        """What the index does not know yet, in a sentence; empty if it knows everything."""
+        """A sentence about the records that are not indexed yet; empty if there are none."""
         waiting = self._waiting()
         return f"{_records(waiting)} not in the semantic index yet." if waiting else ""
 
     def report(self) -> dict[str, Any]:
-        """Whether semantic search works, why not, and what is still to be done."""
+        """Whether semantic search works, why not, and what is pending."""
         rebuilds = self._rebuilds  # read first: the rest must hold after this rebuild
         ok, detail = True, self.missing() or "all records are indexed"
         if rebuilds != self._vectors.rebuilds():

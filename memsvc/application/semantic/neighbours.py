@@ -55,7 +55,7 @@ class Neighbours:
             raise
 
     def compare(self, kind: Kind, text: str, ids: Sequence[int]) -> list[tuple[int, float]]:
-        """A few records by how near they are to a text, by their vectors in the store: exact."""
+        """These records by similarity to a text, computed exactly from their stored vectors."""
         return self._compare(self._indexer.ready(), kind, text, ids)
 
     def close(self) -> None:
@@ -74,7 +74,7 @@ class Neighbours:
         known = without_paths(selection)
         depth = limit if known == selection else limit * WIDER
         found = loaded.index.nearest(kind, vector, depth, known)
-        # an index may be a moment behind the store, and knows no files
+        # an index may lag behind the store, and it stores no files
         held = self._store.selected_among(kind, selection, [id for id, _ in found])
         return [each for each in found if each[0] in held][:limit]
 

@@ -7,7 +7,7 @@ from memsvc.core.errors import SemanticUnavailable
 from memsvc.core.filters import Filter
 from memsvc.core.records import Kind
 
-OFF: Final = "Semantic search is switched off (MEMSVC_SEMANTIC=off)."
+OFF: Final = "Semantic search is switched off; unset MEMSVC_SEMANTIC to use it."
 
 
 class SwitchedOff:

@@ -18,7 +18,7 @@ from memsvc.core.ports.vectors import VectorStore
 from memsvc.core.records import Kind
 
 IDLE_SECONDS: Final = 0.5
-"""How often the store is asked for new records when there is nothing to do."""
+"""Pause between two checks for new records when there is nothing to do."""
 
 _log = logging.getLogger("memsvc")
 
@@ -26,7 +26,7 @@ _log = logging.getLogger("memsvc")
 class SemanticWorker:
     """The SemanticSearch port. `start` lets it load and index in the background.
 
-    `threads` embed records at the same time.
+    `threads` is the number of records embedded at the same time.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Which texts stand for a record in the semantic index."""
+"""The texts that are embedded for a record."""
 
 from typing import Final
 

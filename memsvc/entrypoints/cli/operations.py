@@ -1,4 +1,4 @@
-"""Commands that ask the worker, one an operation, made from the table."""
+"""The commands that query the worker, generated from the table of operations."""
 
 import sys
 from typing import Any
@@ -14,25 +14,25 @@ from memsvc.entrypoints.client import answer_text, ask_worker, problem_text
 from memsvc.schemas import parameters
 
 FAILED, BAD_USE, NO_WORKER, NOT_FOUND = 1, 2, 3, 4
-"""Exit codes besides 0: it failed, the call was wrong, no worker answers, no such record."""
+"""Exit codes besides 0: failure, invalid arguments, no worker running, no such record."""
 
 EXIT_CODES = (
-    f"Exit codes: 0 answered, {FAILED} failed, {BAD_USE} wrong call, "
-    f"{NO_WORKER} no worker answers, {NOT_FOUND} no such record."
+    f"Exit codes: 0 success, {FAILED} failure, {BAD_USE} invalid arguments, "
+    f"{NO_WORKER} no worker running, {NOT_FOUND} no such record."
 )
 
 
 class Commands(click.Group):
-    """A group of commands; words that name none of them go to the group's own operation.
+    """A group of commands with a default operation for words that are not a command.
 
-    So `memsvc search "auth token"` searches everything and `memsvc search prompts why` prompts.
-    Without any words the operation runs if it needs none, as in `memsvc context`.
+    `memsvc search "auth token"` searches everything, `memsvc search prompts why` only prompts.
+    Without words the default operation runs if it needs none, as in `memsvc context`.
     """
 
     own: click.Command | None = None
 
     def main(self, *args: Any, **options: Any) -> Any:
-        """Run; an error is one sentence on standard error and an exit code."""
+        """Run the command; print an error as one sentence on standard error and set the exit code."""
         try:
             return super().main(*args, **options)
         except MemsvcError as error:
@@ -68,7 +68,7 @@ def _exit_code(error: MemsvcError) -> int:
 
 
 def ask(method: str, path: str, pairs: list[tuple[str, str]], accept: str) -> requests.Response:
-    """The worker's answer; without one, a sentence on standard error and the exit code."""
+    """The worker's answer; without a worker, exit with a sentence on standard error."""
     try:
         return ask_worker(load_settings(), method, path, pairs, accept=accept)
     except StoreUnavailable as error:
@@ -77,7 +77,7 @@ def ask(method: str, path: str, pairs: list[tuple[str, str]], accept: str) -> re
 
 
 def print_answer(response: requests.Response) -> None:
-    """Print an answer, or its problem on standard error, and exit accordingly."""
+    """Print an answer; print a problem on standard error and exit with its code."""
     if response.ok:
         text = answer_text(response)
         click.echo(text, nl=not text.endswith("\n"))
@@ -90,7 +90,7 @@ def print_answer(response: requests.Response) -> None:
 
 
 def _operation_command(operation: Operation, name: str) -> click.Command:
-    """The command that asks the worker for an operation, with the same parameters."""
+    """The command for an operation, with the same parameters."""
 
     def call(as_json: bool, **values: Any) -> None:
         path, pairs = operation.path, _pairs(names, values)
@@ -151,13 +151,13 @@ def _argument(operation: Operation, parameter: Parameter) -> click.Argument:
 
 GROUPS = {
     "show": "Read one record in full.",
-    "forget": "Forget one record, everywhere and for good.",
+    "forget": "Forget one record permanently.",
 }
-"""What the groups of commands are for that are no operation themselves."""
+"""Help for command groups that are not operations themselves."""
 
 
 class WordsArgument(click.Argument):
-    """The words of a query, quoted or not, as one text."""
+    """The words of a query, quoted or not, joined into one text."""
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:
         words = super().process_value(ctx, value)
@@ -165,7 +165,7 @@ class WordsArgument(click.Argument):
 
 
 def _group(root: Commands, path: tuple[str, ...]) -> Commands:
-    """The group for these words, made when it is missing."""
+    """The command group for these words, created if it is missing."""
     group: Any = root
     for word in path:
         if word not in group.commands:
@@ -175,14 +175,14 @@ def _group(root: Commands, path: tuple[str, ...]) -> Commands:
 
 
 def add_operations(root: Commands) -> None:
-    """Give the command tree a command for every operation that has one."""
+    """Add a command for every operation that has one."""
     commands = {tuple(o.command.split()): o for o in OPERATIONS if o.command}
     groups = {words[:-1] for words in commands if len(words) > 1}
     for words, operation in commands.items():
         command = _operation_command(operation, words[-1])
         if words in groups:
             group = _group(root, words)
-            command.name = ""  # its usage is the group's own
+            command.name = ""  # its usage line is the group's
             group.own = command
             group.help = f"{operation.summary} Use it {operation.when}."
             group.short_help = operation.summary

@@ -49,13 +49,17 @@ def _own_error(error: Exception) -> MemsvcError:
     if not isinstance(error, HTTPException):
         return _bug(error)
     if error.code == 404:
-        return NoSuchRoute(f"There is no route {request.path[:200]!r}; see /api/search/help.")
+        return NoSuchRoute(
+            f"There is no route {request.path[:200]!r}; see /api/search/help for all routes."
+        )
     if error.code == 405:
         allowed = ", ".join(_methods(error))
-        return MethodNotAllowed(f"{request.method} is not allowed here; allowed: {allowed}.")
+        return MethodNotAllowed(
+            f"{request.method} is not allowed on this route; allowed: {allowed}."
+        )
     if error.code == 413:
-        return BodyTooLarge("The body is larger than 5 MiB; send it in several requests.")
-    return BadRequest(f"The request cannot be read: {error.description}")
+        return BodyTooLarge("The body is larger than 5 MiB; split it into several requests.")
+    return BadRequest(f"The request is malformed: {error.description}")
 
 
 def _methods(error: Exception) -> list[str]:

@@ -86,5 +86,7 @@ def _worker_file(settings: Settings, port: int) -> Iterator[None]:
     try:
         yield
     finally:
-        if path.is_file() and path.read_text("utf-8") == content:  # not that of a later worker
+        if (
+            path.is_file() and path.read_text("utf-8") == content
+        ):  # unless a later worker has replaced it
             path.unlink()

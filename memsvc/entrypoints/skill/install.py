@@ -33,7 +33,9 @@ def _installed(target: Path) -> Path:
         return target if target.resolve() == tree().resolve() else _copy(target)
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise MemsvcError(f"The skill cannot be put at {target}: {reason}.") from error
+        raise MemsvcError(
+            f"The skill cannot be installed at {target}: {reason}; check the permissions of the folder."
+        ) from error
 
 
 def _copy(target: Path) -> Path:

@@ -50,6 +50,6 @@ def bonuses_of(query: Query, worth: Mapping[str, float]) -> Bonuses:
 
 def spaced(text: str) -> str:
     """The tokens of a text in small letters, with one space around each."""
-    if text.isascii():  # twice as fast as the expression, and most text is
+    if text.isascii():  # twice as fast as the regular expression, and most text is ASCII
         return f" {' '.join(text.lower().translate(_ASCII_GAPS).split())} "
     return f" {_GAPS.sub(' ', text.lower())} "

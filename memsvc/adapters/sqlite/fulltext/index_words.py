@@ -1,4 +1,4 @@
-"""What the index holds besides the text: subwords for one extra column, and tags to filter by.
+"""What the index has besides the text: subwords for one extra column, and tags to filter by.
 
 SQLite's ``unicode61`` tokenizer keeps runs of letters and digits and drops everything else. That
 loses the subwords of an identifier, every word of Chinese or Japanese, ``C++`` and emoji.
@@ -54,9 +54,8 @@ def index_subwords(text: str) -> str:
 def tag(field: str, value: str) -> str:
     """The one token that stands for ``field=value`` inside the index: ``typezbugfix0``.
 
-    Values are equal without regard to case. Characters outside ``a-y0-9`` are written as their
-    hexadecimal code between two z, which keeps different values different; the last 0 keeps the
-    stemmer away.
+    Values ignore case. Characters outside ``a-y0-9`` are written as a hexadecimal code between two
+    z, so that different values stay different; the final 0 stops the stemmer.
     """
     return f"{field}z{''.join(map(_escaped, composed(value).casefold()))}0"
 

@@ -11,7 +11,7 @@ MAX_CLAUSES: Final = 128
 """Expressions that the terms of one query may come to, compounds taken apart."""
 
 
-# What the stemmer takes off the ends of words, so that the index may hold less than the prefix.
+# Endings that the stemmer removes, so that the index may hold less than the prefix.
 _ENDINGS = """
     ability able ably ally ance ances ation ational ations ative ator ators ed ement ence ences
     ency ent er ers es eness fulness ibility ible icate icated ical ication ications icity ing
@@ -26,8 +26,8 @@ _MIN_STEM = 5
 def clauses(query: Query) -> tuple[str, ...]:
     """The FTS5 expressions of the plain words: any may match, and their scores add up.
 
-    A compound (`worker-service.ts`, `getUserById`) counts by its words and by its whole. Stop
-    words count only where there is nothing else.
+    A compound (`worker-service.ts`, `getUserById`) counts by its words and as a whole. Stop words
+    count only if there is nothing else.
     """
     named = dict.fromkeys(clause for term in query.words for clause in _clauses(term))
     distinctive = [clause for clause in named if clause.strip('"') not in words.STOP_WORDS]
@@ -43,8 +43,8 @@ def token_sequence(query: Query) -> list[str]:
 def expression(term: Term, title: str = "title") -> str:
     """The FTS5 expression of what must, or must not, stand as written.
 
-    `title` names the column that a `title:` term means. Chinese, Japanese and Korean words have
-    no column of their own: they are looked for in the whole record.
+    `title` is the column that a `title:` term refers to. Chinese, Japanese and Korean words are
+    searched in the whole record, because they have no column of their own.
     """
     tokens = words.tokens(term.text)
     plain = [token for token in tokens if not words.has_cjk(token)]
@@ -106,7 +106,8 @@ def _units(token: str) -> list[str]:
 
 
 def _lowered(token: str) -> str:
-    # Beyond ASCII, SQLite folds case by older tables than Python; both sides are left to it.
+    # Beyond ASCII, SQLite folds case with older tables than Python, so both sides leave it to
+    # SQLite.
     return token.lower() if token.isascii() else token
 
 
@@ -125,7 +126,7 @@ def _phrase(tokens: Iterable[str]) -> str:
 def _prefix(tokens: list[str]) -> str:
     """The expression of a phrase whose last word is a prefix.
 
-    `implementat*` must find "implementation", of which the index holds "implement".
+    `implementat*` must find "implementation", of which the index has "implement".
     """
     last = _lowered(tokens[-1])
     cuts = range(_MIN_STEM, len(last))

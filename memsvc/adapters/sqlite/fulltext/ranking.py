@@ -24,10 +24,12 @@ SUBTITLE_WEIGHT: Final = 2.0  # a summary too, but longer
 TEXT_WEIGHT: Final = 1.0
 
 
-PROMPT_WEIGHT: Final = 3.0  # title and text in one: at 1 other kinds bury it, 5 costs .013 nDCG@10
+PROMPT_WEIGHT: Final = (
+    3.0  # title and text in one: at 1 it ranks below other kinds, at 5 it costs .013 nDCG@10
+)
 
 
-PATH_WEIGHT: Final = 1.0  # half loses .002 nDCG@10: people name the files they mean
+PATH_WEIGHT: Final = 1.0  # at .5 it loses .002 nDCG@10: people name the files they mean
 
 
 SUBWORDS_WEIGHT: Final = 0.5  # subwords repeat the text
@@ -41,21 +43,21 @@ WEIGHTS: Final[dict[Kind, tuple[float, ...]]] = {
     Kind.SESSION: (TITLE_WEIGHT, *(TEXT_WEIGHT,) * 5, PATH_WEIGHT, SUBWORDS_WEIGHT, 0),
     Kind.PROMPT: (PROMPT_WEIGHT, SUBWORDS_WEIGHT, 0),
 }
-"""What one occurrence counts in each column of the index; tags only filter."""
+"""The weight of each column of the index; tags only filter."""
 
 
 SATURATION: Final = 2.2
-"""bm25 of endless repetitions of a word of idf 1: k1 + 1, with the k1 = 1.2 of FTS5."""
+"""The limit of bm25 for a word with idf 1: k1 + 1, with FTS5's k1 = 1.2."""
 
 
 MAX_READ: Final = 50
-"""Candidates whose text is read for the bonuses; those further down seldom reach the top ten."""
+"""Candidates whose text is read for the bonuses; lower ones rarely reach the top ten."""
 
 
 MAX_RARE: Final = 5_000
 """Matches that the rarest words alone may bring in; common words then only reorder them.
 
-Keeps 98-100 % of the exact top ten at a fifth of the time, at 100,000 records.
+At 100,000 records this keeps 98-100% of the exact top ten in a fifth of the time.
 """
 
 
@@ -67,9 +69,9 @@ def rank(search: TextSearch, depth: int) -> list[Hit]:
     """The best `depth` matches, best first; ties go to the newer record.
 
     relevance = known * (bm25 / best possible bm25 + bonuses) / (1 + all bonuses). The best possible
-    bm25 (the function and its k1 are those of the FTS5 documentation) is the sum of idf * (k1 + 1)
-    over the query; a bonus counts by the share of it that a record earns; `known` is the share of
-    the words, by idf, that occur in any record. A query of exclusions only has nothing to rank by:
+    bm25 is the sum of idf * (k1 + 1) over the query, with the bm25 and k1 of the FTS5
+    documentation. A record gets a bonus in proportion to how far it earns it. `known` is the share
+    of the words, weighted by idf, that occur in any record. A query of exclusions only has
     relevance 0, newest first.
     """
     if search.query.only_excludes:
@@ -145,7 +147,7 @@ def among(search: TextSearch, ids: Sequence[int]) -> set[int]:
     """Those of a few records that match: one walk through the matches, whatever the ids."""
     source, parameters = _source(search, [list(search.worth)])
     id = "record.id" if search.query.only_excludes else f"{search.table}_fts.rowid"
-    # the plus keeps SQLite from walking the index once for each id
+    # the plus keeps SQLite from scanning the index once per id
     rows = search.connection.execute(
         f"SELECT {id} {source} AND +{id} IN (SELECT value FROM json_each(?))",
         (*parameters, json.dumps(list(ids))),
@@ -156,7 +158,7 @@ def among(search: TextSearch, ids: Sequence[int]) -> set[int]:
 def matched_terms(search: TextSearch, id: int) -> dict[str, list[str]]:
     """The words and phrases that a record matches, each with the columns it stands in.
 
-    The index itself is asked, so stemming and accents count as they did in the search.
+    The index itself answers, so stemming and accents work as in the search.
     """
     found = {
         re.sub(r'^.* : |"', "", term): _columns_with(search, term, id)
@@ -251,7 +253,8 @@ def _scored(
 def _best_possible(search: TextSearch) -> float:
     worth = sum(search.worth.values())
     needed = sum(map(search.idf_of, search.required))
-    # Beside words, a required expression is one of the alternatives too, and so counts twice.
+    # Next to plain words, a required expression is also one of the alternatives, so it counts
+    # twice.
     return SATURATION * (worth + needed * (2 if worth else 1)) or 1.0
 
 
@@ -260,12 +263,12 @@ def _source(
 ) -> tuple[str, list[object]]:
     """FROM and WHERE of the matching rows, with their parameters."""
     fts = f"{search.table}_fts"
-    # the plus keeps SQLite from walking the index once for each id
+    # the plus keeps SQLite from scanning the index once per id
     condition = search.scope.condition.format(id=f"+{fts}.rowid") or "1"
     parameters = search.scope.parameters
     if search.query.only_excludes:
         return _everything_but(search)
-    # CROSS JOIN keeps the index outermost: newer planners would otherwise walk the table.
+    # CROSS JOIN keeps the index outermost; newer planners would otherwise scan the table.
     record = f"CROSS JOIN {search.table} AS record ON record.id = {fts}.rowid"
     table = f"{fts} {record}" if joined or "record." in condition else fts
     found = any(any_of) or search.query.required

@@ -16,15 +16,15 @@ from memsvc.core.query import Query
 from memsvc.core.records import SHAPES, Kind
 
 MAX_COUNTS: Final = 50_000
-"""Document frequencies remembered: some 5 MB."""
+"""Maximum cached document frequencies, some 5 MB."""
 
 TOKENIZER: Final = "porter unicode61 remove_diacritics 2"
-"""How the index cuts and stems; the schema says the same."""
+"""The tokenizer of the index, as in the schema."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where to look: groups of alternative tags that must all hold, and a condition in SQL.
+    """What to search: groups of alternative tags, all of which must match, and an SQL condition.
 
     The condition says `{id}` for the id of a record, which the index knows by itself, and names the
     kind's table `record` for the rest, as in ``record.created_at_epoch >= ?``: that reads the row
@@ -37,7 +37,7 @@ class Scope:
 
 
 class Frequencies:
-    """In how many records of one store an expression occurs, remembered until the store changes."""
+    """Document frequencies of expressions, cached until the store changes."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -85,7 +85,7 @@ class TextSearch:
         return match.match(self.query, *any_of, tags=self.scope.tags, title=SHAPES[self.kind].title)
 
     def tagged(self) -> str:
-        """The MATCH string of all that carries the tags of the scope."""
+        """The MATCH string for all records with the tags of the scope."""
         return match.match(Query(), tags=self.scope.tags)
 
     @cached_property
@@ -113,13 +113,13 @@ class TextSearch:
         return known / sum(self.idf_of(clause) for clause in asked) if known else 1.0
 
     def count_of(self, expression: str) -> int:
-        """In how many records an expression occurs, in or out of the scope."""
+        """The number of records with an expression, inside or outside the scope."""
         return self.frequencies.of(self.connection, self.kind, expression, self.generation)
 
     def idf_of(self, expression: str) -> float:
         """The inverse document frequency of an expression, as the bm25 of FTS5 has it."""
         rows, matching = self.count_of(""), self.count_of(expression)
-        # FTS5 takes this floor where the logarithm is not positive.
+        # FTS5 uses this floor if the logarithm is not positive.
         return max(1e-6, math.log((rows - matching + 0.5) / (matching + 0.5)))
 
 
@@ -144,15 +144,15 @@ def scope_of(
             conditions.append(f"record.created_at_epoch {sign} ?")
             parameters.append(moment)
     if selection.since is not None and walks_index:
-        # ids mostly follow time, and the index can start at an id but not at a moment
+        # ids mostly follow time, and the index can start at an id but not at a time
         conditions.append(f"{SHAPES[kind].table}_fts.rowid >= ?")
         parameters.append(_first_id(reader, kind, selection.since))
     return Scope(tuple(tags), " AND ".join(conditions), tuple(parameters))
 
 
 def _first_id(reader: sqlite3.Connection, kind: Kind, since: int) -> int:
-    """The lowest id of the records made since a moment; past every id when there are none."""
-    # a plain min(id) would walk the table by id; +id leaves only the index by time
+    """The lowest id of the records created since a time; beyond all ids if there are none."""
+    # min(id) would scan the table by id; +id forces the index by time
     sql = f"SELECT min(+id) FROM {SHAPES[kind].table} WHERE created_at_epoch >= ?"
     (first,) = reader.execute(sql, (since,)).fetchone()
     return int(first) if first is not None else 2**62

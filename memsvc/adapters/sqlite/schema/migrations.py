@@ -27,7 +27,7 @@ def migrate(connection: sqlite3.Connection) -> list[str]:
 
 
 def pending(connection: sqlite3.Connection) -> list[str]:
-    """The steps that a store still lacks, in order."""
+    """The steps that still have to run, in order."""
     return list(STEPS[_version(connection) :])
 
 
@@ -45,7 +45,7 @@ def check_owner(connection: sqlite3.Connection) -> None:
 
 
 def statements(script: str) -> Iterator[str]:
-    """The single statements of a SQL script; triggers count as one."""
+    """The statements of an SQL script, one by one; a trigger is one statement."""
     statement = ""
     for line in script.splitlines(keepends=True):
         statement += line
@@ -62,7 +62,7 @@ def _version(connection: sqlite3.Connection) -> int:
 def _apply(connection: sqlite3.Connection, step: str) -> bool:
     script = _FOLDER.joinpath(f"{step}.sql").read_text("utf-8")
     with immediate(connection):
-        if step not in pending(connection):  # another process was quicker
+        if step not in pending(connection):  # another process was faster
             return False
         for statement in statements(script):
             connection.execute(statement)
