@@ -21,7 +21,6 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
-
 keep = click.option(
     "--keep",
     type=click.Path(file_okay=False, path_type=Path),

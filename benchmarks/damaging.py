@@ -45,7 +45,7 @@ def damage_often(trial: Trial, items: Sequence[Item]) -> list[Row]:
 def _damaged(
     trial: Trial, queries: Sequence[str], name: str, damage: Callable[[Trial], None]
 ) -> Row:
-    """Damage the index of a running worker: it must keep answering, report the damage, and recover."""
+    """Damage the index of a running worker: it must keep answering, report it, and recover."""
     say(f"index {name} while serving")
     with serving(trial) as worker:
         _await(worker)
@@ -63,7 +63,7 @@ def _damaged(
 
 
 def _locked(trial: Trial, queries: Sequence[str]) -> Row:
-    """Start a worker whose index another process has locked: it must start, report it, and recover."""
+    """Start a worker whose index another process locks: it must start, report it, and recover."""
     say("index locked by another process")
     with serving(trial) as worker:
         _await(worker)
@@ -169,7 +169,7 @@ def _stir(trial: Trial, worker: Worker) -> None:
 def _heal(
     trial: Trial, queries: Sequence[str], worker: Worker, before: Answers, name: str
 ) -> float:
-    """Run `memsvc index --rebuild` and check that the rankings are as before; return the seconds."""
+    """Rebuild with `memsvc index` and check that the rankings are as before; return the seconds."""
     started = time.monotonic()
     process = start_command(trial.home, "index", "--rebuild", semantic=INDEX)
     code = process.wait(10 * PATIENCE)

@@ -43,7 +43,8 @@ def read_sets(folder: Path, names: Sequence[str] = ()) -> list[EvaluationSet]:
         raise click.ClickException(f"No set {', '.join(sorted(unknown))} in {folder}; has: {known}")
     if not chosen:
         raise click.ClickException(
-            f"{folder} has no evaluation set; give a folder with subfolders, each with queries.jsonl, qrels.tsv, and corpus.jsonl or corpus.ref."
+            f"{folder} has no evaluation set; give a folder with subfolders, each with "
+            "queries.jsonl, qrels.tsv, and corpus.jsonl or corpus.ref."
         )
     return [_read_set(path) for path in chosen]
 

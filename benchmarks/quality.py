@@ -65,7 +65,7 @@ def measure_quality(
     place: Place,
     as_json: bool,
 ) -> int:
-    """Measure the evaluation sets in a folder; the exit code says whether all floors were reached."""
+    """Measure the evaluation sets in a folder; the exit code says if all floors were reached."""
     least = read_floors(floors)
     variants = [DEFAULT, *([ALL_DAYS] if compressed else [])]
     variants += [IN_PROJECT] if project_filter else []

@@ -63,7 +63,7 @@ def _failures(page: Row, hook: Sequence[Row], server: Row) -> list[str]:
     if server["to the first answer s, worst"] > MCP_SECONDS:
         failures.append(f"the MCP server takes longer to start than {MCP_SECONDS} s")
     if server[f"tools, tokens ({ESTIMATOR})"] > TOOL_TOKENS:
-        failures.append(f"the tools cost more tokens than {TOOL_TOKENS} tokens")
+        failures.append(f"the tools cost more than {TOOL_TOKENS} tokens")
     return failures
 
 

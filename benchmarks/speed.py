@@ -66,7 +66,10 @@ def _failed(sections: Section) -> list[Section]:
 def _notes(derived: int) -> str:
     if not derived:
         return "sessions and prompts come from the corpus"
-    return f"{derived:,} the corpus has no sessions or prompts; they were made from the first record of each work session, after the timed import"
+    return (
+        f"the corpus lacks sessions or prompts; {derived:,} were made from the first record of "
+        "each work session, after the timed import"
+    )
 
 
 def _measure_import(corpus: Path, home: Path) -> Section:

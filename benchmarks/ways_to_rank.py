@@ -23,7 +23,7 @@ from memsvc.core.ports.vectors import Change, Vector
 from memsvc.core.query import plain_text
 from memsvc.core.records import Kind, Record, Ref
 from memsvc.core.semantic.cosines import unit
-from memsvc.core.semantic.passages import passages
+from memsvc.core.semantic.passages import embedding_texts
 
 KIND = Kind.OBSERVATION
 
@@ -35,7 +35,7 @@ Patch = tuple[ModuleType, str, object]
 
 
 def _by_search(services: Services, search: SearchRequest) -> list[Ref]:
-    """The results of a search. Raises ClickException if semantic search is needed and unavailable."""
+    """The results of a search. Raises ClickException if semantic search is unavailable."""
     found = ranking.rank_candidates(services, search)
     if found.degraded:
         raise click.ClickException(found.degraded)
@@ -96,9 +96,9 @@ class Way:
 
 
 FIXED_VOTE = (
-    (fusion, "WORDS_LEAST", 0.6),
-    (fusion, "WORDS_COVERED", 0.0),
-    (fusion, "WORDS_NEAR", 0.0),
+    (fusion, "BASE_WEIGHT", 0.6),
+    (fusion, "COVERAGE_WEIGHT", 0.0),
+    (fusion, "COSINE_WEIGHT", 0.0),
 )
 NO_BONUSES = ((bonuses, "NEIGHBOURS_BONUS", 0.0), (bonuses, "EXACT_BONUS", 0.0))
 FLAT = {kind: (fulltext.TEXT_WEIGHT, *others) for kind, (_, *others) in fulltext.WEIGHTS.items()}
@@ -176,7 +176,7 @@ def without_title(record: Record, vectors: Vector, embed: Callable[[str], Vector
     the mean of its passages. Any other is assumed to have length 1; with files it is a little
     shorter, so a little of the title remains.
     """
-    (*_, (title, weight)) = mixture = passages(record)[0]
+    (*_, (title, weight)) = mixture = embedding_texts(record)[0]
     if sum(each for _, each in mixture) < 1 + weight / 2:  # the other weights add up to 1
         return vectors
     if len(vectors) > 1:

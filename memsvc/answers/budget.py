@@ -28,10 +28,10 @@ def fit(page: Page, max_tokens: int | None, write: Callable[[Page], str]) -> str
 def _reductions(page: Page, max_tokens: int, write: Callable[[Page], str]) -> Iterator[Page]:
     """Smaller and smaller versions of a page."""
     about = max_tokens // 2
-    echo = {name: _brief(value) for name, value in page.echo.items()}
+    echo = {name: _stub_text(value) for name, value in page.echo.items()}
     short = replace(page, echo=clip(page.echo, about), notes=clip(page.notes, about))
-    brief = replace(page, echo=echo, notes={}, asked=page.asked[:2])
-    count = _most_rows(short, max_tokens, write)
+    brief = replace(page, echo=echo, notes={}, requested=page.requested[:2])
+    count = _rows_that_fit(short, max_tokens, write)
     if count:
         yield _first(short, count)
     for base in (short, brief) if page.rows else ():
@@ -49,7 +49,7 @@ _STUB = ("ref", "kind", "created_at_epoch")
 """The fields of a stub row: enough to ask for the record."""
 
 
-def _most_rows(page: Page, max_tokens: int, write: Callable[[Page], str]) -> int:
+def _rows_that_fit(page: Page, max_tokens: int, write: Callable[[Page], str]) -> int:
     """The number of rows that fit."""
     low, high = 0, len(page.rows)
     while low < high:
@@ -67,7 +67,7 @@ def _with_row(page: Page, row: Row) -> Page:
     return replace(page, rows=(row,))
 
 
-def _brief(value: Any) -> str:
+def _stub_text(value: Any) -> str:
     text = value if isinstance(value, str) else ""
     return text if len(text) <= 8 else f"{text[:8]}…"
 

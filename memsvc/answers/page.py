@@ -30,7 +30,7 @@ class Page:
     notes: dict[str, Any] = field(default_factory=dict)
     grouped: tuple[str, ...] = ()
     paged: bool = True
-    asked: tuple[str, ...] = ()
+    requested: tuple[str, ...] = ()
     tally: Callable[[Sequence[Row]], dict[str, Any]] = lambda rows: {}
 
     @property
@@ -42,7 +42,7 @@ class Page:
     @property
     def unread(self) -> list[str]:
         """The requested refs that did not fit."""
-        return list(self.asked[len(self.rows) :])
+        return list(self.requested[len(self.rows) :])
 
     @property
     def full_tokens(self) -> int:
@@ -89,11 +89,11 @@ def to_json(body: Any) -> str:
 
 def write_json(page: Page) -> str:
     """A page as JSON that states its own cost."""
-    return priced(lambda this: to_json(page_body(page, this)))
+    return with_own_cost(lambda this: to_json(page_body(page, this)))
 
 
-def priced(write: Callable[[int], str]) -> str:
-    """A text that states its own cost: rendered until the stated number is right."""
+def with_own_cost(write: Callable[[int], str]) -> str:
+    """A text that states its own cost in tokens: rendered until the number is right."""
     this = count_tokens(write(999))  # three digits are nearly always right
     this -= this < 100  # two digits are a character shorter, which may be a token
     for _ in range(5):

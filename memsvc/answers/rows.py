@@ -18,14 +18,14 @@ MAX_TITLE = 120
 def make_rows(
     hits: Sequence[Hit], records: Mapping[Ref, Record], form: str, stems: tuple[str, ...] = ()
 ) -> tuple[Row, ...]:
-    """The rows of these hits, in their order, `full` or short; short ones may show a snippet."""
+    """The rows of these hits, in order; short ones (`form` is not `full`) may have a snippet."""
     if form == "full":
         return tuple(full_row(hit, records[hit.ref]) for hit in hits)
     return tuple(index_row(hit, records[hit.ref], stems) for hit in hits)
 
 
 def index_row(hit: Hit, record: Record, stems: tuple[str, ...] = ()) -> Row:
-    """A short row: what the record is, when it was made, why it was found, what reading it costs."""
+    """A short row: what the record is, when it was made, why it was found, its cost."""
     row: Row = {"id": record.id, "ref": str(hit.ref), "kind": hit.ref.kind.value}
     if isinstance(record, Observation):
         row["type"] = record.type

@@ -10,7 +10,7 @@ from memsvc.core.words import has_cjk, subwords, tokens
 MAX_SNIPPET = 160
 """Length of a snippet in characters, without the marks: about 40 tokens."""
 
-LEAD = 40
+LEAD_LENGTH = 40
 """Characters kept before the first marked word."""
 
 MAX_READ = 4_000
@@ -74,11 +74,11 @@ def _any_of(stems: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(map(re.escape, stems)))
 
 
-def _word_around(text: str, place: int, begin: int) -> re.Match[str] | None:
+def _word_around(text: str, position: int, begin: int) -> re.Match[str] | None:
     """The word at a position, starting no earlier than `begin`."""
-    while place > begin and text[place - 1].isalnum():
-        place -= 1
-    return _WORD.match(text, place)
+    while position > begin and text[position - 1].isalnum():
+        position -= 1
+    return _WORD.match(text, position)
 
 
 @lru_cache(maxsize=16_384)  # texts, and the rows of one answer, repeat the same words
@@ -102,12 +102,12 @@ def _first(word: str, stems: tuple[str, ...]) -> str:
 
 def _inner_marks(word: str, stems: tuple[str, ...]) -> Iterator[Mark]:
     """Marks inside a run of Chinese, Japanese or Korean, which has no spaces between words."""
-    place = 0
-    while place < len(word):
-        stem = next((stem for stem in stems if word.startswith(stem, place)), "")
+    position = 0
+    while position < len(word):
+        stem = next((stem for stem in stems if word.startswith(stem, position)), "")
         if stem:
-            yield Mark(place, place + len(stem), stem)
-        place += len(stem) or 1
+            yield Mark(position, position + len(stem), stem)
+        position += len(stem) or 1
 
 
 def snippet(texts: Sequence[str], stems: tuple[str, ...]) -> str:
@@ -132,19 +132,19 @@ def _densest(marks: list[Mark]) -> tuple[int, int]:
 
 
 def _different(marks: list[Mark]) -> int:
-    end = marks[0].start + MAX_SNIPPET - LEAD
+    end = marks[0].start + MAX_SNIPPET - LEAD_LENGTH
     return len({mark.stem for mark in marks if mark.end <= end})
 
 
 def _cut(text: str, marks: list[Mark], start: int) -> str:
-    begin = max(0, start - LEAD)
+    begin = max(0, start - LEAD_LENGTH)
     if begin and (space := text.find(" ", begin, start)) != -1:
         begin = space + 1
     end = begin + MAX_SNIPPET
-    shown, place = "", begin
+    shown, position = "", begin
     for mark in marks:
-        if mark.start >= place and mark.end <= end:
-            shown += f"{text[place : mark.start]}**{text[mark.start : mark.end]}**"
-            place = mark.end
-    shown = " ".join((shown + text[place:end]).split())
+        if mark.start >= position and mark.end <= end:
+            shown += f"{text[position : mark.start]}**{text[mark.start : mark.end]}**"
+            position = mark.end
+    shown = " ".join((shown + text[position:end]).split())
     return f"{'… ' if begin else ''}{shown}{' …' if end < len(text) else ''}"

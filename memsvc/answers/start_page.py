@@ -4,22 +4,22 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
-from memsvc.answers.page import Page, Row, priced
+from memsvc.answers.page import Page, Row, with_own_cost
 from memsvc.answers.text import one_line
 from memsvc.core.dates import local_day, local_text
-from memsvc.core.economics import Discovery, Economics, learned
+from memsvc.core.economics import Discovery, Economics, discovery_cost
 
 
-def write_start(page: Page) -> str:
+def write_start_page(page: Page) -> str:
     """The page as text: an index by day, the last summary, the costs, and the commands for more.
 
     If the budget is small, the oldest rows are dropped first.
     """
     summary = page.notes.get("summary")
     if not page.total and not summary:
-        return priced(lambda this: "\n".join(_welcome(page, this)) + "\n")
-    lines = [LEGEND, *_index(page.rows), *_summary(summary), *_costs(page.rows), *_deeper(page)]
-    return priced(lambda this: "\n".join([_header(page, this), *lines]) + "\n")
+        return with_own_cost(lambda this: "\n".join(_empty_page(page, this)) + "\n")
+    lines = [LEGEND, *_index(page.rows), *_summary(summary), *_costs(page.rows), *_next_steps(page)]
+    return with_own_cost(lambda this: "\n".join([_header(page, this), *lines]) + "\n")
 
 
 LEGEND: Final = (
@@ -38,7 +38,7 @@ def _of_project(page: Page) -> str:
     return f" of {one_line(project)}" if project else ""
 
 
-def _welcome(page: Page, this: int) -> list[str]:
+def _empty_page(page: Page, this: int) -> list[str]:
     """Two lines for a store or project without records."""
     near = ", ".join(page.notes.get("nearest", {}).get("project", ()))
     hint = (
@@ -69,10 +69,10 @@ def _summary(summary: Mapping[str, Any] | None) -> list[str]:
     if not summary:
         return []
     when = local_text(summary["created_at_epoch"])
-    said = [(name, summary.get(name)) for name in ("learned", "next_steps")]
+    texts = [(name, summary.get(name)) for name in ("learned", "next_steps")]
     return [
         one_line(f"Last summary {summary['ref']} {when}: {summary['title']}"),
-        *(one_line(f"{name.replace('_', ' ')}: {text}") for name, text in said if text),
+        *(one_line(f"{name.replace('_', ' ')}: {text}") for name, text in texts if text),
     ]
 
 
@@ -92,7 +92,7 @@ def economics_of(rows: Sequence[Row]) -> Economics:
     """What the observations on a page cost and save."""
     costly = [row for row in rows if row.get("discovery_tokens")]
     read, known = (sum(row.get("read_tokens", 0) for row in some) for some in (rows, costly))
-    return Economics(read, known, learned(sorted(map(_discovery, costly))))
+    return Economics(read, known, discovery_cost(sorted(map(_discovery, costly))))
 
 
 def _discovery(row: Row) -> Discovery:
@@ -101,7 +101,7 @@ def _discovery(row: Row) -> Discovery:
     return Discovery(*place, row["discovery_tokens"], row["created_at_epoch"])
 
 
-def _deeper(page: Page) -> list[str]:
+def _next_steps(page: Page) -> list[str]:
     """The commands of the three layers."""
     refs = [row["ref"] for row in page.rows[:2]] or [page.notes["summary"]["ref"]]
     around = f"memsvc timeline {refs[0]} --depth-before 3"

@@ -1,4 +1,4 @@
-"""The table of operations as tools for MCP clients, and a call of one as a request."""
+"""The table of operations as MCP tools, and tool calls as requests."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -17,17 +17,18 @@ GUIDE, GUIDE_ALIAS = "__IMPORTANT", "important_workflow"
 alias.
 """
 
-NOT_OFFERED = {"format": "index", "render": "text"}
+FIXED_PARAMETERS = {"format": "index", "render": "text"}
 """Parameters that tools do not offer, with the fixed value of each."""
 
 INSTRUCTIONS = (
     "Memory of past work: what was done, found, decided and asked for. Start with search (an "
-    "index), use timeline to look around a ref, then read the few that matter with get_observations. "
+    "index), use timeline to look around a ref, then read the few that matter with "
+    "get_observations. "
     f"{GUIDE} (also {GUIDE_ALIAS}) explains how."
 )
 
 WORKFLOW = """Read memory in three layers, cheapest first:
-1. search returns an index: ref, date, type, title and the cost of reading it. About 30 tokens per row.
+1. search returns an index: ref, date, type, title, cost of reading. About 30 tokens per row.
 2. timeline shows what came just before and after a ref. About 30 tokens per row.
 3. get_observations returns full records by ref. 50 to 300 tokens each, as the index says.
 Take only the few refs that matter to layer 3, all in one call; never skip the index.
@@ -42,7 +43,7 @@ def definitions() -> list[dict[str, Any]]:
     """The tool definitions, as MCP lists them."""
     guide = "How to use memory in three layers: 1 search, 2 timeline, 3 get_observations."
     about = {"type": "string", "description": "a tool to explain; default: all"}
-    tools = [_tool(n, _description(tool), _input(tool)) for n, tool in TOOLS.items()]
+    tools = [_tool(n, _description(tool), _input_schema(tool)) for n, tool in TOOLS.items()]
     # some clients refuse a tool without parameters, and every other tool along with it
     return [_tool(GUIDE, guide, {"type": "object", "properties": {"about": about}}), *tools]
 
@@ -56,7 +57,7 @@ def explain(arguments: Mapping[str, Any]) -> str:
     if not name:
         return WORKFLOW
     tool = find_tool(str(name))
-    lines = [parameter_line(each.as_json()) for each in _offered(tool)]
+    lines = [parameter_line(each.as_json()) for each in _offered_parameters(tool)]
     return "\n".join([f"{name}: {_description(tool)}", *lines]) + "\n"
 
 
@@ -73,17 +74,17 @@ def _tool(name: str, description: str, schema: dict[str, Any]) -> dict[str, Any]
     }
 
 
-def _input(operation: Operation) -> dict[str, Any]:
-    offered = _offered(operation)
+def _input_schema(operation: Operation) -> dict[str, Any]:
+    offered = _offered_parameters(operation)
     properties = {each.name: _property(each) for each in offered}
     required = [each.name for each in offered if each.required]
     schema = {"type": "object", "properties": properties}
     return schema | ({"required": required} if required else {})
 
 
-def _offered(operation: Operation) -> list[Parameter]:
+def _offered_parameters(operation: Operation) -> list[Parameter]:
     found = parameters_of(operation.schema.fields)
-    return [each for each in found if each.name not in NOT_OFFERED]
+    return [each for each in found if each.name not in FIXED_PARAMETERS]
 
 
 def _property(parameter: Parameter) -> dict[str, Any]:
@@ -93,8 +94,8 @@ def _property(parameter: Parameter) -> dict[str, Any]:
     schema = parameter.json_schema()
     if parameter.allowed and parameter.default == list(parameter.allowed):
         del schema["default"]
-    meaning = parameter.description.removesuffix(f": {', '.join(parameter.allowed)}")
-    return schema | {"description": meaning}
+    description = parameter.description.removesuffix(f": {', '.join(parameter.allowed)}")
+    return schema | {"description": description}
 
 
 def find_tool(name: str) -> Operation:
@@ -111,7 +112,7 @@ def request_pairs(operation: Operation, arguments: Mapping[str, Any]) -> list[Pa
     """
     pairs = [pair for name, value in arguments.items() for pair in _pairs(name, value)]
     for name, value in pairs:
-        own = NOT_OFFERED.get(name) if name in operation.schema.fields else None
+        own = FIXED_PARAMETERS.get(name) if name in operation.schema.fields else None
         if own and value.strip() not in ("", own):
             raise BadRequest(
                 f"{name} given {value[:80]!r}; tools support only {name}={own}. Take refs "

@@ -1,4 +1,4 @@
-"""The table of operations: routes, help, OpenAPI, commands, tools and skill pages come from it."""
+"""The table of operations: the source of routes, help, OpenAPI, commands, MCP tools, skill pages."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from typing import Any, Final
 from marshmallow import Schema
 
 from memsvc.answers.page import Page
-from memsvc.answers.start_page import write_start
+from memsvc.answers.start_page import write_start_page
 from memsvc.answers.text import write_document, write_matches, write_record, write_text
 from memsvc.api import requests
 from memsvc.api.help import build_help, help_text
@@ -40,19 +40,18 @@ ROW_COST: Final = (
     "about 30 tokens per row as text, 110 as JSON; a full record costs its read_tokens"
 )
 
-
 TEXTS: Final[Mapping[Result, Callable[[Any], str]]] = {
     Result.PAGE: write_text,
     Result.RECORD: write_record,
     Result.DOCUMENT: write_document,
     Result.WRITTEN: write_document,
 }
-"""How an answer of each shape is written as text."""
+"""How an answer of each shape is rendered as text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """An operation as a tool of MCP: its name, and where it stands among the others."""
+    """An operation as an MCP tool: its name, and its role among the others."""
 
     name: str
     role: str
@@ -60,20 +59,19 @@ class Tool:
 
 @dataclass(frozen=True, kw_only=True)
 class Operation:
-    """One thing that a client can ask for.
+    """One operation that a client can call.
 
-    What it does: `read` makes the request of a call, `run` answers it; `result` is the shape of
-    the answer, `status` its HTTP status, `html` its template, `text` writes it as text, if not as
-    every answer of its shape is written;
-    `text_first` answers with text unless JSON is asked for; `ceiling` is the most tokens it answers
-    with, whatever max_tokens says.
+    What it does: `read` turns a call into a request, `run` answers it; `result` is the shape of the
+    answer, `status` its HTTP status, `html` its template; `text` renders it as text, if not like
+    every answer of its shape; `text_first` means text unless the client asks for JSON; `ceiling`
+    caps the tokens of an answer, whatever max_tokens says.
 
-    How it is called: `command` are the words of the command line and `argument` the parameter that
-    needs no flag there; `tool` is its name for MCP clients; `body` says what a request body holds:
-    nothing, the parameters, or records of these `kinds`; `skill` gives it a page in the skill.
+    How it is called: `command` has the words of the command line, `argument` is the parameter that
+    needs no flag there; `tool` is its MCP tool; `body` says what a request body has: nothing, the
+    parameters, or records of these `kinds`; `skill` means that the skill has a page for it.
 
-    How it is explained: `example` are parameters of a request that runs as printed, `refs` the one
-    of them that names records, `sample` a body that can be sent as it stands.
+    How it is explained: `example` has the parameters of a request that runs as printed, `refs` is
+    the one of them that names records, `sample` is a body that can be sent as it is.
     """
 
     name: str
@@ -105,12 +103,12 @@ class Operation:
 
     @property
     def write(self) -> Callable[[Any], str]:
-        """What writes an answer as text."""
+        """The function that renders an answer as text."""
         return self.text or TEXTS[self.result]
 
     @cached_property
     def schema(self) -> Schema:
-        """The schema of its parameters; what is read can be rendered."""
+        """The schema of its parameters; GET also takes `render`."""
         rendering = parameters.rendering() if self.method == "GET" else {}
         return parameters.make_schema(
             f"{self.name}-{self.method}", {**self.parameters, **rendering}
@@ -122,18 +120,18 @@ def _window_of(kinds: tuple[Kind, ...]) -> Callable[[Call], Any]:
 
 
 def _around(more: Fields | None = None) -> Fields:
-    """What every timeline takes besides its anchor."""
+    """The parameters of every timeline besides its anchor."""
     return {
         **parameters.depth(),
         **(more or {}),
         **parameters.filters(*ALL),
         **parameters.kinds(),
-        **parameters.form(),
+        **parameters.answer_format(),
     }
 
 
 def _batch() -> Fields:
-    order = parameters.choice("default: the order asked for", None, "date_desc", "date_asc")
+    order = parameters.choice("default: the order of ids", None, "date_desc", "date_asc")
     return {
         **parameters.refs(),
         "orderBy": order,
@@ -177,7 +175,7 @@ OPERATIONS: tuple[Operation, ...] = (
         path="/api/search/sessions",
         command="search sessions",
         summary="Search session summaries by text.",
-        when="to find what a whole work session was about and its outcome",
+        when="to find what a work session was about and its outcome",
         read=_window_of((SESSION,)),
         run=run_search,
         kinds=(SESSION,),
@@ -194,7 +192,7 @@ OPERATIONS: tuple[Operation, ...] = (
         name="prompts",
         path="/api/search/prompts",
         command="search prompts",
-        summary="Find what the user asked for, verbatim.",
+        summary="Search the user's prompts, stored verbatim.",
         when="to find what the user asked for, in their own words",
         read=_window_of((PROMPT,)),
         run=run_search,
@@ -272,7 +270,7 @@ OPERATIONS: tuple[Operation, ...] = (
         path="/api/context/recent",
         command="context recent",
         summary="Show the latest work sessions with their records.",
-        when="to pick up where work stopped, or to see what was done lately",
+        when="to pick up where work stopped, or to see what was done recently",
         read=requests.recent_request,
         run=recent_context.recent_context,
         kinds=ALL,
@@ -285,7 +283,7 @@ OPERATIONS: tuple[Operation, ...] = (
                 50,
             ),
             **parameters.query(required=False),
-            **parameters.form(),
+            **parameters.answer_format(),
         },
         example={"limit": "1"},
         cost="about 300 tokens per work session as text",
@@ -319,7 +317,8 @@ OPERATIONS: tuple[Operation, ...] = (
         parameters={
             **parameters.query(required=True),
             "mode": parameters.choice(
-                "auto: around the best match; interactive: matches to choose from; observations or sessions: auto, within that kind",
+                "auto: around the best match; interactive: matches to choose from; "
+                "observations or sessions: auto, within that kind",
                 "auto",
                 *requests.MODES,
             ),
@@ -366,25 +365,26 @@ OPERATIONS: tuple[Operation, ...] = (
         argument="query",
         tool=Tool(
             "search",
-            "Start here. Returns an index, one row per record: ref, date, type, title, tokens to read.",
+            "Start here. Returns an index, one row per record: ref, date, type, title, "
+            "tokens to read.",
         ),
     ),
     Operation(
         name="semantic",
         path="/api/search/semantic",
         command="search semantic",
-        summary="Find the records most similar to a description, whatever words they use (semantic search).",
+        summary="Find the records most similar to a description, whatever words they use.",
         when="when you cannot guess the words that a record uses",
         read=requests.nearest_request,
         run=semantic_search.search_memories,
         kinds=ALL,
         parameters={
             **parameters.query(required=True, description="what to look for, in any words"),
-            **parameters.limit("memories", 5, 100),
+            **parameters.limit("records to return", 5, 100),
             "days_back": parameters.number("only the last N days; default: all", None, 1, 36500),
             **parameters.filters(*ALL),
             **parameters.kinds(),
-            **parameters.form(),
+            **parameters.answer_format(),
         },
         example={"query": "customers billed twice", "limit": "3"},
         errors=("bad_parameter", "semantic_unavailable"),
@@ -466,7 +466,7 @@ OPERATIONS: tuple[Operation, ...] = (
         },
         example={"max_tokens": "400"},
         cost="at most max_tokens",
-        text=write_start,
+        text=write_start_page,
         text_first=True,
         ceiling=session_start.MAX_TOKENS,
     ),
@@ -475,7 +475,7 @@ OPERATIONS: tuple[Operation, ...] = (
             name=str(kind),
             path=f"/api/{kind}/<id>",
             command=f"show {kind}",
-            summary=f"Read one {kind} in full.",
+            summary=f"Read one full {kind}.",
             when=f"when you know the number of the {kind}",
             read=partial(requests.record_request, kind=kind),
             run=reading.read_record,
@@ -495,7 +495,7 @@ OPERATIONS: tuple[Operation, ...] = (
         path="/api/projects",
         command="projects",
         summary="List the projects and how many records each has.",
-        when="to learn what projects there are",
+        when="to see which projects exist",
         run=status.list_projects,
         result=Result.DOCUMENT,
         cost="about 20 tokens per project",
@@ -504,7 +504,7 @@ OPERATIONS: tuple[Operation, ...] = (
         name="stats",
         path="/api/stats",
         command="stats",
-        summary="Count records by kind, project, type, concept and day, and report the tokens that memory saves.",
+        summary="Count records by kind, project, type, concept and day, and the tokens they save.",
         when="to see what the store holds, what it cost to learn and what it costs to read",
         run=status.count_all,
         result=Result.DOCUMENT,
@@ -515,7 +515,7 @@ OPERATIONS: tuple[Operation, ...] = (
         path="/api/health",
         command="health",
         summary="Report that the worker is running.",
-        when="to see whether the worker is running",
+        when="to check whether the worker is running",
         run=status.report_health,
         result=Result.DOCUMENT,
         cost="about 10 tokens",
@@ -524,7 +524,7 @@ OPERATIONS: tuple[Operation, ...] = (
         name="readiness",
         path="/api/readiness",
         command="readiness",
-        summary="Report which components work: store, full text, semantic index.",
+        summary="Report which components work: store, full-text search, semantic search.",
         when="to see why answers are degraded",
         run=status.report_readiness,
         result=Result.DOCUMENT,
@@ -536,8 +536,8 @@ OPERATIONS: tuple[Operation, ...] = (
         Operation(
             name=f"add-{kind}s",
             path=f"/api/{kind}s",
-            summary=f"Store one {kind} or a list of them; sending the same one twice stores it once.",
-            when=f"to remember {ARTICLES[kind]} {kind}",
+            summary=f"Store one {kind} or a list of them; the same one sent twice is stored once.",
+            when=f"to save {ARTICLES[kind]} {kind}",
             read=partial(requests.write_request, kind=kind),
             run=writing.write_records,
             kinds=(kind,),
@@ -589,4 +589,4 @@ OPERATIONS: tuple[Operation, ...] = (
 )
 
 TEN: Final = tuple(operation for operation in OPERATIONS if operation.skill)
-"""The ten GET routes that the service is known for, each with a page in the skill."""
+"""The ten GET routes that have a page in the skill."""

@@ -8,8 +8,6 @@ from memsvc.api.operations import TEN, Operation
 from memsvc.api.parameter_facts import Parameter, facts_of, parameters_of
 
 NAME = "mem-search"
-
-
 ADDRESS = "http://127.0.0.1:37777"
 
 
@@ -60,13 +58,13 @@ def _parameter_lines(operation: Operation) -> Iterator[str]:
     found = parameters_of(operation.schema.fields)
     for each in found:
         if not each.seldom:
-            yield f"- `{each.name}`{_facts(each)}: {each.description}"
-    seldom = [f"`{each.name}`{_values(each)}" for each in found if each.seldom]
+            yield f"- `{each.name}`{_constraints(each)}: {each.description}"
+    seldom = [f"`{each.name}`{_allowed_values(each)}" for each in found if each.seldom]
     yield f"- also {', '.join(seldom)}"
 
 
-def _facts(parameter: Parameter) -> str:
-    """What a parameter is, but for its type and what its meaning says already."""
+def _constraints(parameter: Parameter) -> str:
+    """The facts about a parameter, without its type and what its description says already."""
     described = parameter.as_json() | {"type": "", "allowed": ()}
     if isinstance(parameter.default, list):
         del described["default"]
@@ -74,7 +72,7 @@ def _facts(parameter: Parameter) -> str:
     return f" ({', '.join(facts)})" if facts else ""
 
 
-def _values(parameter: Parameter) -> str:
+def _allowed_values(parameter: Parameter) -> str:
     if parameter.type == "date":
         return " (2026-10-13, 7d)"
     return f" ({'|'.join(parameter.allowed)})" if parameter.allowed else ""

@@ -50,7 +50,9 @@ def rank_candidates(services: Services, request: SearchRequest) -> Ranking:
     return _ranked(services, request, lexical, lambda: _nearest(services, request))
 
 
-def rank_few(services: Services, request: SearchRequest, kind: Kind, ids: Sequence[int]) -> Ranking:
+def rank_records(
+    services: Services, request: SearchRequest, kind: Kind, ids: Sequence[int]
+) -> Ranking:
     """The matches among these records, best first."""
     lexical = services.store.rank_among(kind, request.query, ids)
     return _ranked(services, request, lexical, lambda: _compared(services, request, kind, ids))
@@ -67,26 +69,28 @@ def _ranked(
     try:
         nearest = near()
     except SemanticUnavailable as error:
-        return Ranking(_in_order(lexical.values(), request), degraded=error.detail)
+        return Ranking(_ordered(lexical.values(), request), degraded=error.detail)
     if nearest is None:
-        return Ranking(_in_order(lexical.values(), request))
+        return Ranking(_ordered(lexical.values(), request))
     return _fused(services, request, lexical, nearest)
 
 
-def _in_order(hits: Iterable[Hit], request: SearchRequest) -> list[Hit]:
+def _ordered(hits: Iterable[Hit], request: SearchRequest) -> list[Hit]:
     best_first = sorted(hits, key=lambda hit: (-hit.relevance, -hit.created_at_epoch, hit.ref))
-    return best_first if request.bound is None else boost_recent(best_first, request.bound)
+    return (
+        best_first
+        if request.window_start is None
+        else boost_recent(best_first, request.window_start)
+    )
 
 
 def _lexical(services: Services, request: SearchRequest, kind: Kind) -> list[Hit]:
-    """The best matches overall and the best inside the window, so that old matches do not crowd out
-    recent ones.
-    """
+    """The best matches, overall and inside the window: old ones must not crowd out recent ones."""
     store, query = services.store, request.query
     best = store.rank(kind, query, request.selection, DEPTH)
-    if request.bound is None or len(best) < DEPTH:
+    if request.window_start is None or len(best) < DEPTH:
         return best
-    inside = replace(request.selection, since=request.bound)
+    inside = replace(request.selection, since=request.window_start)
     if not store.count_matches(kind, query, inside):
         return best
     return best + store.rank(kind, query, inside, DEPTH)
@@ -121,9 +125,9 @@ def _plain_text(request: SearchRequest) -> str:
 
 def _selections(request: SearchRequest) -> list[Filter]:
     """The filter as requested, and the same limited to the window."""
-    if request.bound is None:
+    if request.window_start is None:
         return [request.selection]
-    return [request.selection, replace(request.selection, since=request.bound)]
+    return [request.selection, replace(request.selection, since=request.window_start)]
 
 
 def _fused(
@@ -144,7 +148,7 @@ def _fused(
     hits = [_hit(ref, times[ref], parts) for ref, parts in fused.items() if ref in times]
     lag = services.semantic.missing() if services.semantic else ""
     unmatched = frozenset(ref for ref in times if not added.get(ref, True))
-    return Ranking(_in_order(hits, request), "hybrid", unmatched, lag)
+    return Ranking(_ordered(hits, request), "hybrid", unmatched, lag)
 
 
 def _hit(ref: Ref, moment: int, parts: Fused) -> Hit:
@@ -158,8 +162,7 @@ def _added(
     lexical: Mapping[Ref, Hit],
     nearest: Mapping[Ref, float],
 ) -> dict[Ref, bool]:
-    """The similar records that full text did not rank, and whether each matches in full text at
-    all.
+    """The similar records that full text did not rank, each with whether it matches at all.
 
     Those that do not match count only if they are similar enough, and never if the query requires
     or excludes words.

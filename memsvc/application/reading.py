@@ -1,4 +1,4 @@
-"""Reading memories in full."""
+"""Reads full records."""
 
 from typing import Any
 
@@ -42,6 +42,6 @@ def read_batch(services: Services, request: BatchRequest) -> Page:
         limit=len(request.refs),
         format="full",
         strategy="filter",
-        asked=tuple(str(hit.ref) for hit in found),
+        requested=tuple(str(hit.ref) for hit in found),
         notes={"missing": [str(ref) for ref in request.refs if ref not in there]},
     )

@@ -2,7 +2,7 @@
 
 from memsvc.answers.page import Page, Row
 from memsvc.answers.rows import make_rows
-from memsvc.application.ranking import rank_few
+from memsvc.application.ranking import rank_records
 from memsvc.application.requests import RecentRequest, SearchRequest
 from memsvc.application.search import found_rows
 from memsvc.application.services import Services
@@ -10,7 +10,7 @@ from memsvc.core.dates import utc_text
 from memsvc.core.ports.store import WorkEntry
 from memsvc.core.records import Kind
 
-LAST = 50
+MAX_RANKED = 50
 """How many of the newest observations a query ranks."""
 
 MAX_LISTED = 20
@@ -18,7 +18,7 @@ MAX_LISTED = 20
 
 
 def recent_context(services: Services, request: RecentRequest) -> Page:
-    """The latest work sessions with their records; with a query, the latest observations, ranked."""
+    """The latest work sessions with their records, or the latest observations ranked by a query."""
     if request.search:
         return _ranked(services, request, request.search)
     with services.store.snapshot():
@@ -58,13 +58,13 @@ def _work_row(services: Services, entry: WorkEntry, form: str) -> Row:
 
 
 def _ranked(services: Services, request: RecentRequest, search: SearchRequest) -> Page:
-    """The last selected observations that match, ranked; never anything older."""
+    """The matches among the latest selected observations, ranked; never anything older."""
     with services.store.snapshot():
         last = services.store.page(
-            [Kind.OBSERVATION], request.selection, newest_first=True, limit=LAST, offset=0
+            [Kind.OBSERVATION], request.selection, newest_first=True, limit=MAX_RANKED, offset=0
         )
         ids = [hit.ref.id for hit in last]
-        ranking = rank_few(services, search, Kind.OBSERVATION, ids)
+        ranking = rank_records(services, search, Kind.OBSERVATION, ids)
         rows = found_rows(services, search, ranking.hits[: request.limit])
     return Page(
         echo=dict(request.echo),

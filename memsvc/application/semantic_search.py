@@ -1,4 +1,4 @@
-"""Pure semantic search: the records nearest in meaning to a text, whatever their words."""
+"""Pure semantic search: the records most similar to a text, without full text or fusion."""
 
 import math
 
@@ -53,5 +53,5 @@ def _nearest(services: Services, semantic: SemanticSearch, request: NearestReque
 
 
 def similarity(cosine: float) -> float:
-    """1 / (1 + d), where d is the Euclidean distance between two unit vectors; 1 means identical."""
+    """1 / (1 + d), with d the Euclidean distance between two unit vectors; 1 means identical."""
     return 1 / (1 + math.sqrt(max(0.0, 2 - 2 * cosine)))

@@ -1,4 +1,4 @@
-"""What the store holds, and how the worker is."""
+"""What the store has, and whether the worker is ready."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ def count_all(services: Services, request: None = None) -> dict[str, Any]:
 
 
 def report_health(services: Services, request: None = None) -> dict[str, Any]:
-    """The worker is running."""
+    """The answer of a running worker."""
     return {"status": "ok", "version": __version__}
 
 

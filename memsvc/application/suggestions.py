@@ -1,4 +1,4 @@
-"""Suggestions for a query that was cut short or found nothing."""
+"""Notes on a query that was truncated or found nothing."""
 
 import difflib
 from collections.abc import Iterable
@@ -12,11 +12,12 @@ from memsvc.core.query import MAX_TERMS
 
 
 def suggest(services: Services, request: SearchRequest, total: int) -> dict[str, Any]:
-    """Notes for the answer: terms left out, the nearest values in use, the nearest words."""
+    """Notes for the answer: ignored terms, similar values in use, similar words."""
     notes: dict[str, Any] = {}
     if request.query.ignored:
         notes["notice"] = (
-            f"The first {MAX_TERMS} different terms were searched, {request.query.ignored} ignored."
+            f"Only the first {MAX_TERMS} distinct terms were searched; "
+            f"{request.query.ignored} were ignored."
         )
     if total:
         return notes
@@ -32,7 +33,8 @@ def suggest(services: Services, request: SearchRequest, total: int) -> dict[str,
         )
     elif request.text and not (request.query.only_excludes or request.query.filters):
         notes["notice"] = (
-            "The query has no letter or digit to search for; use words, or leave it out and give a filter."
+            "The query has no letter or digit to search for; use words, or leave it out and give "
+            "a filter."
         )
     return notes
 

@@ -70,6 +70,6 @@ def _around(
 
 
 def _anchor(point: Point, ref: Ref | None, record: Record | None) -> Mapping[str, Any]:
-    """What the timeline turns around, for the answer."""
+    """The anchor, as the answer shows it."""
     when = {"created_at": utc_text(point.created_at_epoch)}
     return {"ref": str(ref), "title": title_of(record, ref), **when} if record and ref else when

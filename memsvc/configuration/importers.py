@@ -10,10 +10,10 @@ from memsvc.core.ports.sources import Reading
 
 @dataclass(frozen=True, slots=True)
 class Importer:
-    """How a source is opened, and what its command says: `memsvc import NAME [ARGUMENT]`.
+    """How a source is opened, and the help of its command: `memsvc import NAME [ARGUMENT]`.
 
-    `open` is called with the argument and the options that were given, all as text and by name; it
-    raises SourceUnreadable. `options` maps the name of an option to its help.
+    `open` gets the argument and the options that were given, as text and by name; it raises
+    SourceUnreadable. `options` maps the name of an option to its help.
     """
 
     open: Callable[..., Reading]
@@ -24,7 +24,7 @@ class Importer:
     hidden: bool = False
 
 
-# Imported when they are opened: the command line starts sooner.
+# Importers are imported when they are opened, so that the command line starts fast.
 
 
 def _open_claude_mem(file: str | None = None) -> Reading:
@@ -67,7 +67,7 @@ IMPORTERS: Final[Mapping[str, Importer]] = {
         required=True,
         options={"source": "Name of the source; default: the file name."},
     ),
-    "sample": Importer(_open_sample, "Read the bundled sample, made for `trial`.", hidden=True),
+    "sample": Importer(_open_sample, "Import the bundled sample, made for `trial`.", hidden=True),
 }
 
 

@@ -1,6 +1,4 @@
-"""Parses dates as people and programs write them into milliseconds since 1970 (UTC), and formats
-them.
-"""
+"""Parses dates as people and programs write them, and formats times (ms since 1970, UTC)."""
 
 import re
 import time
@@ -23,9 +21,9 @@ _LAST_MILLISECONDS = (
 
 @dataclass(frozen=True, slots=True)
 class Date:
-    """A date that was read: a stretch from `first_ms` to `last_ms`, or a span back from now.
+    """A parsed date: the time from `first_ms` to `last_ms`, or a span back from now.
 
-    `text` is how it was written.
+    `text` is the date as given.
     """
 
     text: str
@@ -34,12 +32,12 @@ class Date:
     span: tuple[int, str] | None = None
 
     def first(self, now: int) -> int:
-        """The first millisecond of the date, seen from `now`."""
-        return _span_back(*self.span, now) if self.span else self.first_ms
+        """The first millisecond of the date; spans count back from `now`."""
+        return _time_ago(*self.span, now) if self.span else self.first_ms
 
     def last(self, now: int) -> int:
-        """Its last millisecond: a day without a time goes on to its end."""
-        return _span_back(*self.span, now) if self.span else self.last_ms
+        """The last millisecond of the date: a day without a time includes all of it."""
+        return _time_ago(*self.span, now) if self.span else self.last_ms
 
 
 def now_ms() -> int:
@@ -62,11 +60,11 @@ def read_date(text: str) -> Date:
 
 
 def parse_date(text: str, now: int) -> int:
-    """The first moment of the date that a text names. Raises ValueError with a sentence."""
+    """The first millisecond of the date that a text names. Raises ValueError with a sentence."""
     return read_date(text).first(now)
 
 
-def _span_back(count: int, unit: str, now: int) -> int:
+def _time_ago(count: int, unit: str, now: int) -> int:
     if unit != "mo":
         return max(0, now - count * _SPAN_MS[unit])
     local = datetime.fromtimestamp(now / 1000)

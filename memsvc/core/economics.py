@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-TOGETHER: Final = 1000
+MAX_GAP_MS: Final = 1000
 """Longest gap, in ms, between two records of the same discovery."""
 
 
@@ -51,7 +51,7 @@ class Economics:
         }
 
 
-def learned(discoveries: Iterable[Discovery]) -> int:
+def discovery_cost(discoveries: Iterable[Discovery]) -> int:
     """The total discovery cost. Expects sorted input; a cost that several records share counts
     once.
 
@@ -68,4 +68,4 @@ def learned(discoveries: Iterable[Discovery]) -> int:
 
 def _is_shared(before: Discovery, each: Discovery) -> bool:
     """Whether a record belongs to the same discovery as the one before it."""
-    return before[:4] == each[:4] and each.created_at_epoch - before.created_at_epoch <= TOGETHER
+    return before[:4] == each[:4] and each.created_at_epoch - before.created_at_epoch <= MAX_GAP_MS

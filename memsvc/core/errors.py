@@ -107,7 +107,7 @@ class SemanticUnavailable(MemsvcError):
     title = "Semantic search unavailable"
 
 
-KINDS: tuple[type[MemsvcError], ...] = (
+ERRORS: tuple[type[MemsvcError], ...] = (
     BadRequest,
     SourceUnreadable,
     Forbidden,

@@ -6,19 +6,18 @@ from typing import Final, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
 
-WORDS_LEAST: Final = 0.1
+BASE_WEIGHT: Final = 0.1
 """The base weight of the full-text ranking."""
 
-WORDS_COVERED: Final = 0.4
+COVERAGE_WEIGHT: Final = 0.4
 """Added to that weight when the best full-text match holds all words of the query: then it is no
 paraphrase.
 """
 
-WORDS_NEAR: Final = 0.5
+COSINE_WEIGHT: Final = 0.5
 """Added to that weight, times the best cosine: where many records are similar, words decide."""
 
-
-LAST: Final = 0.01
+MIN_SCALED: Final = 0.01
 """The scaled score of a ranking's last candidate: above 0, because it was found and others were
 not.
 """
@@ -47,20 +46,25 @@ def fuse(
     of the best candidates, so that relevance is comparable between queries.
     """
     nearest = max(0.0, max(cosines.values(), default=0.0))
-    vote = min(1.0, WORDS_LEAST + WORDS_COVERED * coverage + WORDS_NEAR * nearest)
-    best = vote * max(lexical.values(), default=0.0) + (1 - vote) * nearest
-    words, meanings = _stretched(lexical), _stretched(cosines)
+    weight = min(1.0, BASE_WEIGHT + COVERAGE_WEIGHT * coverage + COSINE_WEIGHT * nearest)
+    best = weight * max(lexical.values(), default=0.0) + (1 - weight) * nearest
+    lexical_scores, semantic_scores = _rescaled(lexical), _rescaled(cosines)
     return {
-        key: Fused(best * vote * words.get(key, 0.0), best * (1 - vote) * meanings.get(key, 0.0))
-        for key in {**words, **meanings}
+        key: Fused(
+            best * weight * lexical_scores.get(key, 0.0),
+            best * (1 - weight) * semantic_scores.get(key, 0.0),
+        )
+        for key in {**lexical_scores, **semantic_scores}
     }
 
 
-def _stretched(values: Mapping[Key, float]) -> dict[Key, float]:
+def _rescaled(values: Mapping[Key, float]) -> dict[Key, float]:
     if not values:
         return {}
     low, high = min(values.values()), max(values.values())
     width = high - low
     if not width:
         return dict.fromkeys(values, 1.0)
-    return {key: LAST + (1 - LAST) * (value - low) / width for key, value in values.items()}
+    return {
+        key: MIN_SCALED + (1 - MIN_SCALED) * (value - low) / width for key, value in values.items()
+    }

@@ -4,7 +4,7 @@ import re
 
 
 def normal_path(path: str) -> str:
-    """One spelling of a path: `/` between names, no leading `./`, no trailing `/`."""
+    """The normal form of a path: `/` between segments, no leading `./`, no trailing `/`."""
     plain = path.strip().replace("\\", "/")
     while plain.startswith("./"):
         plain = plain[2:].lstrip("/")
@@ -24,7 +24,7 @@ def is_glob(pattern: str) -> bool:
 
 
 def path_matches(pattern: str, path: str) -> bool:
-    """Whether a pattern names a path: as itself, an ending, a folder above it, or a `*` glob."""
+    """Whether a pattern matches a path: the path, an ending, a folder above it, or a glob."""
     wanted = normal_path(pattern)
     if is_glob(wanted):
         glob = re.compile(".*".join(map(re.escape, wanted.split("*"))), re.DOTALL)

@@ -1,8 +1,8 @@
-"""The query language: what people type, as a neutral tree.
+"""The query language: parses what people type into a `Query`.
 
-Plain words are alternatives. ``"a phrase"`` and ``title:word`` must hold, ``-word`` must not,
-``word*`` is a prefix, and the name of a filter with a colon, as in ``type:bugfix``, filters (a
-comma list holds alternatives). Everything else is literal: no text is ever an error.
+Any plain word may match. ``"a phrase"`` and ``title:word`` must match, ``-word`` must not,
+``word*`` is a prefix, and the name of a filter with a colon filters, as in ``type:bugfix``
+(comma-separated values are alternatives). Everything else is literal: no text is an error.
 """
 
 import re
@@ -17,10 +17,10 @@ MAX_TERMS: Final = 64
 """Maximum distinct terms per query; a page of pasted text is found with as many."""
 
 MAX_TERM_LENGTH: Final = 1000
-"""Characters of one term that are read: longer than any word, phrase or path."""
+"""Maximum characters per term, longer than any word, phrase or path."""
 
 MAX_PLAIN_LENGTH: Final = 4000
-"""Characters of a query that are compared by meaning: more than the model reads."""
+"""Maximum characters of a query that are embedded, more than the model reads."""
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 # Flags such as `-v`, `-s/--set` and `--force` are words, not exclusions. A quote inside other text,
@@ -48,8 +48,8 @@ class Term:
 class Query:
     """A parsed query. `ignored` counts the terms beyond `MAX_TERMS`.
 
-    Any of `words` may match, all of `required` must, none of `excluded` may. Filters hold their
-    values as they were typed.
+    Any of `words` may match, all of `required` must, none of `excluded` may. Filter values are kept
+    as typed.
     """
 
     words: tuple[Term, ...] = ()
@@ -66,7 +66,7 @@ class Query:
 
     @property
     def excludes(self) -> bool:
-        """Whether there is anything that records must not hold."""
+        """Whether the query excludes anything."""
         return bool(self.excluded or self.excluded_filters)
 
     @property
@@ -76,7 +76,7 @@ class Query:
 
 
 NO_QUERY: Final = Query()
-"""The query of those who ask for nothing in the text."""
+"""The empty query."""
 
 
 def parse(text: str) -> Query:
@@ -100,7 +100,7 @@ def _query(places: dict[tuple[str, str], dict[str | Term, None]], ignored: int) 
 
 
 def plain_text(text: str) -> str:
-    """A query as plain words, for comparison by meaning: without filters and exclusions."""
+    """The text of a query without its filters and exclusions, for embedding."""
     items = _ITEM.finditer(_UNSTORABLE.sub(" ", text[:MAX_PLAIN_LENGTH]))
     kept = (_words_of(item) for item in items if not item["minus"])
     return " ".join(filter(None, kept))
@@ -113,7 +113,7 @@ def _words_of(item: re.Match[str]) -> str:
 
 
 def _items(minus: str, field: str, phrase: str, word: str) -> Iterator[tuple[str, str, str | Term]]:
-    """Where one item of the text belongs in a `Query`: the place, the filter's field, the value."""
+    """The entries of a `Query` for one item of the text: attribute, filter field, value."""
     text, name = (word or phrase)[:MAX_TERM_LENGTH], field.lower()
     if name in ("", "title"):
         yield from _term(text, bool(minus), quoted=not word, title=bool(name))
@@ -126,7 +126,7 @@ def _term(
     text: str, minus: bool, *, quoted: bool, title: bool
 ) -> Iterator[tuple[str, str, str | Term]]:
     prefix = not quoted and _PREFIX.fullmatch(text) is not None
-    if words.any_in(text):
+    if words.is_searchable(text):
         place = "excluded" if minus else "required" if quoted or title else "words"
         yield place, "", Term(text.removesuffix("*") if prefix else text, prefix, quoted, title)
 

@@ -4,8 +4,8 @@ With relevance in 0-1, `best` the highest relevance and t the threshold,
 
     score = (1 - b) * relevance + b * [inside the window and relevance >= t * best]
 
-and b = (1 - t) / (2 - t), the smallest b that puts every boosted match before every other: the
-least boosted one scores (1 - b) * t * best + b, the best older one at most (1 - b) * best.
+where b = (1 - t) / (2 - t) is the smallest boost that ranks every boosted match before every other:
+the lowest boosted score is (1 - b) * t * best + b, the highest other score (1 - b) * best.
 """
 
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ BOOST: Final = (1 - THRESHOLD) / (2 - THRESHOLD)
 
 
 def boost_recent(hits: Iterable[Hit], since: int) -> list[Hit]:
-    """The candidates in the order of the window that starts at `since`, in ms, inclusive.
+    """Rank the candidates with the window that starts at `since` (ms, inclusive).
 
     Each hit then states what relevance and recency contribute to its score, and whether it is older
     than the window. Equal scores keep their order.

@@ -115,9 +115,7 @@ SHAPES: Final[dict[Kind, Shape]] = {
     Kind.PROMPT: Shape(Prompt, "prompts", "P", ("prompt_text",)),
 }
 
-
 TYPES: Final = ("bugfix", "feature", "refactor", "change", "discovery", "decision")
-
 
 CONCEPTS: Final = (
     "how-it-works",
@@ -156,7 +154,7 @@ def parse_ref(text: str) -> Ref | None:
     return Ref(kind, int(digits))
 
 
-_UNSAID: Final = frozenset(
+_NOT_CONTENT: Final = frozenset(
     {"id", "source", "source_id", "created_at_epoch", "prompt_number", "discovery_tokens"}
 )
 
@@ -164,7 +162,7 @@ _UNSAID: Final = frozenset(
 def content_hash(record: Record) -> int:
     """A 63-bit hash of a record's content, without its id, source and time."""
     names = (field.name for field in fields(record))
-    said = {name: getattr(record, name) for name in names if name not in _UNSAID}
-    text = json.dumps(said, sort_keys=True)
+    content = {name: getattr(record, name) for name in names if name not in _NOT_CONTENT}
+    text = json.dumps(content, sort_keys=True)
     digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
     return int.from_bytes(digest) >> 1

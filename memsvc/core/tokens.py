@@ -13,7 +13,7 @@ tokenizers of Claude 2 and GPT-4o (o200k), over 10,000 records made from git com
     rows as text     1.27 (1.09 to 1.52)  1.35 (1.16 to 1.62)
     rows as JSON     1.19 (1.06 to 1.38)  1.16 (1.03 to 1.34)
 
-Over the bundled sample it is 1.13 to 1.26 and 1.06 to 1.32; over its four records in Chinese,
+For the bundled sample it is 1.13 to 1.26 and 1.06 to 1.32; for its four records in Chinese,
 Japanese and Korean 1.38 to 1.57 and 1.10 to 1.32. To stay under a real limit, ask for two thirds of
 it. `python -m benchmarks tokens CORPUS --tokenizer FILE` measures this again.
 """

@@ -46,7 +46,7 @@ async def _serve(server: Server[Any]) -> None:
 
 
 def build_server(settings: Settings) -> Server[Any]:
-    """The server whose tools ask the worker of these settings."""
+    """The server, whose tools send requests to the worker of these settings."""
 
     async def list_tools(
         context: Context, given: types.PaginatedRequestParams | None
@@ -78,7 +78,8 @@ def answer_call(settings: Settings, name: str, arguments: dict[str, Any]) -> typ
     except Exception as error:
         _log.exception("the tool %s failed", name)
         return _result(
-            f"Something went wrong ({type(error).__name__}: {error}). This is a bug in memsvc; try another tool.",
+            f"Something went wrong ({type(error).__name__}: {error}). "
+            "This is a bug in memsvc; try another tool.",
             is_error=True,
         )
 

@@ -19,7 +19,7 @@ MAX_REFS: Final = 1000
 """Records that one request reads."""
 
 DEFAULT_DAYS: Final = 90
-"""How far back the time window reaches that puts recent matches before older ones."""
+"""Length of the default time window, in which matches rank before older ones."""
 
 MIN_BUDGET: Final = 100
 """Smallest token budget; the envelope of every answer fits into it."""
@@ -50,7 +50,7 @@ class CommaList(fields.List[Any]):
         pieces = [piece.strip() for text in given for piece in str(text).split(",")]
         found = list(dict.fromkeys(filter(None, pieces)))
         if not found:
-            raise ValidationError("is empty; give one or more values, separated by commas")
+            raise ValidationError("no value in it; give one or more values, separated by commas")
         return super()._deserialize(found, *args, **kwargs)
 
 
@@ -80,7 +80,7 @@ class RefField(fields.Field[Ref]):
         ref = parse_ref(str(value))
         if ref is None:
             shown = _shortened(str(value))
-            raise ValidationError(f"{shown!r} is no ref; allowed: 123, #123, S12, P9")
+            raise ValidationError(f"{shown!r} is not a ref; allowed: 123, #123, S12, P9")
         return ref
 
 
@@ -126,12 +126,12 @@ def text_list(
 def _list_of(
     inner: fields.Field[Any], description: str, most: int, *, required: bool, **metadata: Any
 ) -> fields.Field[Any]:
-    def few(values: list[Any]) -> None:
+    def check_length(values: list[Any]) -> None:
         if len(values) > most:
             raise ValidationError(f"{len(values)} values; allowed: at most {most}")
 
     metadata = {"description": description, **metadata}
-    return CommaList(inner, validate=few, required=required, metadata=metadata)
+    return CommaList(inner, validate=check_length, required=required, metadata=metadata)
 
 
 def number(description: str, default: int | None, low: int, high: int) -> fields.Field[Any]:
@@ -154,7 +154,7 @@ def choice(description: str, default: str | None, *values: str) -> fields.Field[
 
 
 def seldom(members: Fields) -> Fields:
-    """The same parameters, marked as those that a short page names in one line."""
+    """The same parameters, marked as rarely used: a short page lists them on one line."""
     for field in members.values():
         field.metadata = {**field.metadata, "seldom": True}
     return members
@@ -173,7 +173,7 @@ def anchor(*, required: bool) -> Fields:
 
 
 def filters(*kinds: Kind, without: str = "") -> Fields:
-    """Every filter that a record of these kinds can carry, but for one that stands elsewhere."""
+    """The filters that apply to these kinds, except the one named `without`."""
     carried = [field for field in FIELDS.values() if not field.attributes.keys().isdisjoint(kinds)]
     return {
         field.parameter: text_list(
@@ -185,7 +185,7 @@ def filters(*kinds: Kind, without: str = "") -> Fields:
 
 
 def required_filter(field: str, name: str) -> Fields:
-    """A filter that an operation must be given, under the name that it has there."""
+    """A filter that an operation requires, under the operation's own name for it."""
     return {name: text_list(FIELDS[field].description, required=True)}
 
 
@@ -209,10 +209,10 @@ def refs() -> Fields:
 
 
 def record_id() -> Fields:
-    return {"id": number("the record's number", None, 1, 10**15)}
+    return {"id": number("number of the record", None, 1, 10**15)}
 
 
-def form() -> Fields:
+def answer_format() -> Fields:
     description = "index: one row per record; full: whole records"
     return seldom({"format": choice(description, "index", "index", "full")})
 
@@ -238,19 +238,19 @@ def dates() -> Fields:
     days = f"only the last N days, or all; with a query the last {DEFAULT_DAYS} come first"
     members: Fields = {
         "dateStart": DateField(metadata={"description": f"earliest date: {FORMS}"}),
-        "dateEnd": DateField(metadata={"description": "not after; a day counts to its end"}),
+        "dateEnd": DateField(metadata={"description": "latest date; a day counts to its end"}),
         "days": Days(metadata={"description": days}),
     }
     return seldom({name: members[name] for name in members if name != "days"}) | members
 
 
 def rendering() -> Fields:
-    description = "text: the leanest text; same as the header Accept: text/markdown"
+    description = "text: compact text; same as the header Accept: text/markdown"
     return seldom({"render": choice(description, None, "json", "text")})
 
 
 def paging() -> Fields:
-    """What every search takes besides its query and its filters."""
+    """The parameters of every search besides its query and its filters."""
     order = "default: relevance with a query, else date_desc"
     explain = "1: explain each record's score"
     return {
@@ -261,7 +261,7 @@ def paging() -> Fields:
                 "orderBy": choice(order, None, "relevance", "date_desc", "date_asc"),
             }
         ),
-        **form(),
+        **answer_format(),
         **dates(),
         **budget(),
         **seldom({"explain": choice(explain, "0", "0", "1")}),
@@ -281,7 +281,7 @@ def load_parameters(schema: Schema, pairs: Iterable[tuple[str, Any]]) -> dict[st
     given: dict[str, list[Any]] = {}
     for name, value in pairs:
         if not _is_blank(schema, name, value):
-            given.setdefault(_own_name(schema, name), []).append(value)
+            given.setdefault(_canonical_name(schema, name), []).append(value)
     errors = _name_errors(schema, given)
     known = {name: _value(schema, name, values) for name, values in given.items()}
     try:
@@ -300,7 +300,7 @@ def _is_blank(schema: Schema, name: str, value: Any) -> bool:
     return plain_text and isinstance(value, str) and not value.strip()
 
 
-def _own_name(schema: Schema, name: str) -> str:
+def _canonical_name(schema: Schema, name: str) -> str:
     if name in schema.fields:
         return name
     for spellings in SPELLINGS:
@@ -333,17 +333,17 @@ def _value(schema: Schema, name: str, values: list[Any]) -> Any:
 
 
 def _explained(messages: Any, values: list[Any] | None) -> list[str]:
-    reasons = sorted(set(_flat(messages)))
+    reasons = sorted(set(_flatten(messages)))
     if values is None:
         return ["missing; it is required"]
     shown = _shortened(",".join(map(str, values)))
     return [f"given {shown!r}; {message}" for message in reasons]
 
 
-def _flat(messages: Any) -> Iterable[str]:
+def _flatten(messages: Any) -> Iterable[str]:
     if isinstance(messages, Mapping):
         for value in messages.values():
-            yield from _flat(value)
+            yield from _flatten(value)
     elif isinstance(messages, list):
         yield from map(str, messages)
 

@@ -35,11 +35,11 @@ class Text(fields.Field[str]):
         if value is None:
             return ""
         if not isinstance(value, str):
-            raise ValidationError(f"expected text; given {_short(value)}")
+            raise ValidationError(f"expected text; given {_shortened(value)}")
         return clean_text(value)
 
 
-class Name(Text):
+class Identifier(Text):
     """An identifier: text, or a number that is read as text."""
 
     def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> str:
@@ -53,31 +53,31 @@ class TextList(fields.Field[tuple[str, ...]]):
     def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> tuple[str, ...]:
         items = decode_list(value)
         if bad := [item for item in items if not isinstance(item, str)]:
-            raise ValidationError(f"expected a list of strings; it contains {_short(bad[0])}")
+            raise ValidationError(f"expected a list of strings; it contains {_shortened(bad[0])}")
         return tuple(filter(None, (clean_text(item).strip() for item in items)))
 
 
-class Whole(fields.Field[int]):
+class WholeNumber(fields.Field[int]):
     """A whole number, zero or more."""
 
     def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**62:
-            raise ValidationError(f"expected a whole number, 0 or more; given {_short(value)}")
+            raise ValidationError(f"expected a whole number, 0 or more; given {_shortened(value)}")
         return value
 
 
-class Moment(fields.Field[int]):
+class Timestamp(fields.Field[int]):
     """A point in time: epoch milliseconds or seconds, or ISO 8601."""
 
     def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> int:
         number = isinstance(value, int | float) and not isinstance(value, bool)
         if not (isinstance(value, str) or (number and math.isfinite(value))):
-            raise ValidationError(f"expected a date; given {_short(value)}")
+            raise ValidationError(f"expected a date; given {_shortened(value)}")
         text = value if isinstance(value, str) else str(int(value))
         try:
             return parse_date(text, now_ms())
         except ValueError as error:
-            raise ValidationError(f"given {_short(value)}; {error}") from None
+            raise ValidationError(f"given {_shortened(value)}; {error}") from None
 
 
 def clean_text(text: str) -> str:
@@ -95,7 +95,7 @@ def decode_list(value: Any) -> list[Any]:
         return list(value)
     if isinstance(value, str):
         return _decode_text(value)
-    raise ValidationError(f"expected a list of strings; given {_short(value)}")
+    raise ValidationError(f"expected a list of strings; given {_shortened(value)}")
 
 
 def _decode_text(text: str) -> list[Any]:
@@ -108,23 +108,22 @@ def _decode_text(text: str) -> list[Any]:
     return [decoded] if isinstance(decoded, str) else [text]
 
 
-def _short(value: Any) -> str:
+def _shortened(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 _FIELDS: dict[str, type[fields.Field[Any]]] = {
     "str": Text,
-    "int": Whole,
-    "int | None": Whole,
+    "int": WholeNumber,
+    "int | None": WholeNumber,
     "tuple[str, ...]": TextList,
 }
 
-
 _SPECIAL: dict[str, type[fields.Field[Any]]] = {
-    "created_at_epoch": Moment,
-    "source_id": Name,
-    "session_id": Name,
+    "created_at_epoch": Timestamp,
+    "source_id": Identifier,
+    "session_id": Identifier,
 }
 
 
@@ -158,22 +157,22 @@ def load_record(body: Mapping[str, Any], *, source: str) -> Record:
             given.setdefault(name, body[alias])
     loaded = {k: v for k, v in record_schema(kind).load(given).items() if v not in (None, "")}
     loaded["source"] = loaded.get("source") or source
-    return _identified(_checked(SHAPES[kind].record(**loaded), kind))
+    return _with_source_id(_require_text(SHAPES[kind].record(**loaded), kind))
 
 
 def read_kind(body: Mapping[str, Any]) -> Kind:
     """The kind that a JSON object names; default observation."""
     if not isinstance(body, Mapping):
-        raise ValidationError({"record": [f"expected a JSON object; given {_short(body)}"]})
+        raise ValidationError({"record": [f"expected a JSON object; given {_shortened(body)}"]})
     try:
         return Kind(body.get("kind") or Kind.OBSERVATION)
     except ValueError:
         allowed = ", ".join(Kind)
-        message = f"{_short(body['kind'])} is not a kind; allowed: {allowed}"
+        message = f"{_shortened(body['kind'])} is not a kind; allowed: {allowed}"
         raise ValidationError({"kind": [message]}) from None
 
 
-def _checked(record: Record, kind: Kind) -> Record:
+def _require_text(record: Record, kind: Kind) -> Record:
     shape = SHAPES[kind]
     if not any("".join(getattr(record, name)).strip() for name in shape.texts):
         message = f"the record has no text; give {' or '.join(shape.texts)}"
@@ -181,7 +180,7 @@ def _checked(record: Record, kind: Kind) -> Record:
     return record
 
 
-def _identified(record: Record) -> Record:
+def _with_source_id(record: Record) -> Record:
     """A record without a source id gets one from its content and, if given, its date.
 
     The same record sent twice is then stored once, and "go on" sent on two days is stored twice.
@@ -201,6 +200,6 @@ def refusal(error: ValidationError) -> dict[str, list[str]]:
     """The reasons why a record was refused: field → messages."""
     messages = error.normalized_messages()  # type: ignore[no-untyped-call]
     return {
-        str(name): [str(each) for each in (said if isinstance(said, list) else [said])]
-        for name, said in messages.items()
+        str(name): [str(each) for each in (given if isinstance(given, list) else [given])]
+        for name, given in messages.items()
     }

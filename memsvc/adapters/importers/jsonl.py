@@ -18,7 +18,7 @@ from memsvc.core.records import Kind
 from memsvc.schemas.records import ALIASES, load_record, read_kind, record_fields
 
 SAMPLE = Path(__file__).with_name("sample.jsonl")
-"""The bundled sample: the memories of a fictional team, to try things out."""
+"""The bundled sample: the records of a fictional team, to try things out."""
 
 STANDARD_INPUT = "-"
 MAX_LINE = 5 * 1024 * 1024  # bytes; the same limit as for request bodies
@@ -102,7 +102,7 @@ def _read_line(line: bytes | Refused, place: str, source: str) -> Iterator[Item]
 
 def _read_body(body: object, source: str) -> Iterator[Item]:
     if not isinstance(body, dict):
-        raise ValidationError({"record": [f"expected a JSON object; given {_short(body)}"]})
+        raise ValidationError({"record": [f"expected a JSON object; given {_shortened(body)}"]})
     record = load_record(body, source=source)
     if unknown := body.keys() - _known_fields(read_kind(body)):
         yield UnknownFields(tuple(unknown))
@@ -116,12 +116,12 @@ def _known_fields(kind: Kind) -> frozenset[str]:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, ValidationError):
-        return _short("; ".join(_messages(error)), 300)
+        return _shortened("; ".join(_messages(error)), 300)
     if isinstance(error, UnicodeDecodeError):
         return f"not valid UTF-8 at byte {error.start + 1}"
     if isinstance(error, RecursionError):
         return "not valid JSON: nested too deeply"
-    return f"not valid JSON: {_short(str(error), 200)}"
+    return f"not valid JSON: {_shortened(str(error), 200)}"
 
 
 def _messages(error: ValidationError) -> Iterator[str]:
@@ -131,6 +131,6 @@ def _messages(error: ValidationError) -> Iterator[str]:
         yield f"{name}: {' '.join(map(str, texts))}"
 
 
-def _short(value: object, width: int = 60) -> str:
+def _shortened(value: object, width: int = 60) -> str:
     text = value if isinstance(value, str) else repr(value)
     return text if len(text) <= width else f"{text[: width - 3]}..."

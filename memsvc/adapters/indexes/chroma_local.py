@@ -30,20 +30,20 @@ else:
 
 
 HEADER: Final = struct.Struct("<12xQQQ")
-"""The header of an hnswlib graph: its capacity, how many vectors it holds, bytes of each."""
+"""The header of an hnswlib graph: capacity, number of vectors, bytes per vector."""
 
 
 def open_chroma(folder: Path, dimension: int) -> ChromaIndex:
-    """The index in a folder, which is created if missing; its lock file lies beside it.
+    """The index in a folder, created if missing; the lock file is beside it.
 
-    Raises SemanticUnavailable if another index, here or in another process, uses the folder. An
-    unreadable folder fails the first call instead, so that it can be cleared.
+    Raises SemanticUnavailable if this or another process already has the folder open. An unreadable
+    index shows at the first call, so that it can be cleared.
     """
     return ChromaIndex(_Folder(folder.absolute()), dimension)
 
 
 class _Folder:
-    """A local folder. Chroma does not notice writes of other processes, so a lock keeps them out."""
+    """A local folder. Chroma misses writes of other processes, so a lock keeps them out."""
 
     batch = 1_000
 
@@ -55,11 +55,11 @@ class _Folder:
         return str(kind)
 
     def connect(self, check: Callable[[Client], None]) -> Client:
-        # Chroma is native code: damaged files can crash or hang the process. A process that starts
-        # after that finds the mark and does not try again.
+        # Chroma is native code: damaged files can crash or hang the process. The next process finds
+        # the mark and does not try again.
         mark = self._folder / "opening"
         if mark.exists():
-            raise OSError("reading it crashed the last process that tried")
+            raise OSError("the last process that opened it crashed")
         _check_graphs(self._folder)
         self._folder.mkdir(parents=True, exist_ok=True)
         mark.touch()
@@ -73,7 +73,7 @@ class _Folder:
         try:
             client = cast(Client, chromadb.PersistentClient(path, quiet_settings()))
         except BaseException:
-            # Chroma keeps a client that failed to start, and would return it the next time.
+            # Chroma caches a client that failed to start, and would return it the next time.
             SharedSystemClient._identifier_to_system.pop(path, None)
             raise
         try:

@@ -1,4 +1,4 @@
-"""Vectors in memory, compared one by one: exact, nothing on disk, refilled at each start."""
+"""Vectors in memory, compared exactly. Nothing is kept on disk; each start rebuilds the index."""
 
 import threading
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy
 from numpy.typing import NDArray
 
-from memsvc.adapters.indexes.filtering import Labels, as_matrix, doubled
+from memsvc.adapters.indexes.filtering import Labels, as_matrix, with_double_capacity
 from memsvc.core.filters import Filter
 from memsvc.core.ports.vectors import Embedded, Vector
 from memsvc.core.records import Kind, Ref
@@ -76,7 +76,7 @@ class _Shelf:
         for vector in vectors:
             row = self.labels.add(record.ref.id, record.created_at_epoch, record.groups)
             if row == len(self._vectors):
-                self._vectors = doubled(self._vectors)
+                self._vectors = with_double_capacity(self._vectors)
             self._vectors[row] = vector
 
     def drop(self, record: int) -> None:

@@ -1,4 +1,4 @@
-"""What the semantic indexes share: the labels that filters select records by."""
+"""Shared by the semantic indexes: the labels to filter records by."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -36,14 +36,14 @@ class Labels:
         held: NDArray[numpy.int64] = self._table["record"][: self.size]
         return held
 
-    def parts(self, record: int) -> int:
+    def rows_of(self, record: int) -> int:
         """How many rows a record has."""
         return len(self._rows.get(record, ()))
 
     def add(self, record: int, created_at_epoch: int, groups: Groups) -> int:
         """Add a row for a vector of a record and return its number."""
         if self.size == len(self._table):
-            self._table = doubled(self._table)
+            self._table = with_double_capacity(self._table)
         row = self.size
         values = dict(groups)
         numbers = (self._number(field, tuple(values.get(field, ()))) for field in SELECTABLE)
@@ -63,7 +63,7 @@ class Labels:
         return moves
 
     def select(self, selection: Filter) -> NDArray[numpy.bool_]:
-        """Which rows a filter selects."""
+        """A mask of the rows that a filter selects."""
         chosen = numpy.ones(self.size, numpy.bool_)
         times = self._table["created_at_epoch"][: self.size]
         if selection.since is not None:
@@ -85,8 +85,8 @@ class Labels:
         rows[rows.index(source)] = target
 
 
-def doubled(array: NDArray[Any]) -> NDArray[Any]:
-    """The array with its capacity doubled."""
+def with_double_capacity(array: NDArray[Any]) -> NDArray[Any]:
+    """The array with its capacity with_double_capacity."""
     grown = numpy.empty((2 * len(array), *array.shape[1:]), array.dtype)
     grown[: len(array)] = array
     return grown
@@ -98,13 +98,13 @@ def folded_groups(selection: Filter) -> list[tuple[str, frozenset[str]]]:
     """
     for field, _ in selection.groups:
         if field not in SELECTABLE:
-            raise ValueError(f"a semantic index cannot select by {field}")
+            raise ValueError(f"a semantic index cannot filter by {field}")
     return [
         (field, frozenset(map(FIELDS[field].key, values))) for field, values in selection.groups
     ]
 
 
-def latest(records: Sequence[Embedded]) -> list[Embedded]:
+def latest_versions(records: Sequence[Embedded]) -> list[Embedded]:
     """Each record once, in its latest version."""
     by_ref: dict[Ref, Embedded] = {record.ref: record for record in records}
     return list(by_ref.values())

@@ -1,4 +1,4 @@
-"""Labels: every value that records are selected by, and the work session they belong to."""
+"""Labels: the values that records are filtered by, and the work session they belong to."""
 
 import json
 import sqlite3
@@ -12,7 +12,7 @@ from memsvc.core.records import Kind, Record
 Sql = tuple[str, list[object]]
 """An SQL fragment and its parameter values."""
 
-_LAST = "\U0010ffff"  # sorts after every character that a path can contain
+_AFTER_ALL = "\U0010ffff"  # sorts after every character that a path can contain
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def label_groups(kind: Kind, selection: Filter) -> list[Sql]:
     `IN (...)`. A record must have a matching label for every group.
     """
     return [
-        (file_labels if _is_path(field) else _value_labels)(kind, field, values)
+        (matching_file_labels if _is_path(field) else _value_labels)(kind, field, values)
         for field, values in selection.groups
     ]
 
@@ -105,8 +105,8 @@ def _value_labels(kind: Kind, field: str, values: Sequence[str]) -> Sql:
     return f"IN ({found} IN (SELECT value FROM json_each(?)))", [kind, field, json.dumps(keys)]
 
 
-def file_labels(kind: Kind, field: str, patterns: Sequence[str]) -> Sql:
-    """The labels of the paths that any of the patterns names, as `path_matches` has it."""
+def matching_file_labels(kind: Kind, field: str, patterns: Sequence[str]) -> Sql:
+    """The labels of all paths that match any of the patterns, as defined by `path_matches`."""
     paths = list(dict.fromkeys(map(normal_path, patterns)))
     # a leading star may also stand for the beginning of the path
     loose = [_sqlite_glob(path) for path in paths if path.startswith("*")]
@@ -125,11 +125,11 @@ def file_labels(kind: Kind, field: str, patterns: Sequence[str]) -> Sql:
 
 
 def _ranges(path: str) -> list[tuple[str, str, str]]:
-    """The ranges of endings that a path matches: first, last, and a glob that they must match too."""
+    """The ranges of endings that a path matches: first, last, and a glob to match too."""
     if is_glob(path):
         beginning = path.partition("*")[0]
-        return [(beginning, f"{beginning}{_LAST}", _sqlite_glob(path))]
-    return [(path, path, "*"), (f"{path}/", f"{path}/{_LAST}", "*")]
+        return [(beginning, f"{beginning}{_AFTER_ALL}", _sqlite_glob(path))]
+    return [(path, path, "*"), (f"{path}/", f"{path}/{_AFTER_ALL}", "*")]
 
 
 def _sqlite_glob(pattern: str) -> str:

@@ -47,7 +47,7 @@ def read_records(reader: sqlite3.Connection, kind: Kind, ids: Sequence[int]) -> 
 def read_refs(
     refs: Iterable[Ref], read: Callable[[Kind, list[int]], Mapping[int, Found]]
 ) -> dict[Ref, Found]:
-    """Read refs of several kinds with one query per kind."""
+    """Read records of several kinds, with one query per kind."""
     wanted = list(refs)
     return {
         Ref(kind, id): found
@@ -99,30 +99,30 @@ def write_record(
 def preview(connection: sqlite3.Connection, record: Record, merge_within: int | None) -> Receipt:
     """What writing a record would do; a new one has no ref yet."""
     kind = kind_of(record)
-    record = dated(connection, record)
+    record = with_time(connection, record)
     if _is_forgotten(connection, kind, record):
         return Receipt(Outcome.FORGOTTEN, None)
-    if known := _known(connection, kind, record):
+    if known := _stored(connection, kind, record):
         same = known == replace(record, id=known.id)
         return Receipt(Outcome.UNCHANGED if same else Outcome.UPDATED, Ref(kind, known.id))
     if merge_within is None:
         return Receipt(Outcome.STORED, None)
-    if _has_forgotten_twin(connection, kind, record, merge_within):
+    if _has_forgotten_duplicate(connection, kind, record, merge_within):
         return Receipt(Outcome.FORGOTTEN, None)
-    if twin := _twin(connection, kind, record, merge_within):
-        return Receipt(Outcome.MERGED, Ref(kind, twin.id))
+    if duplicate := _duplicate(connection, kind, record, merge_within):
+        return Receipt(Outcome.MERGED, Ref(kind, duplicate.id))
     return Receipt(Outcome.STORED, None)
 
 
-def dated(connection: sqlite3.Connection, record: Record) -> Record:
+def with_time(connection: sqlite3.Connection, record: Record) -> Record:
     """The record with a time: its own, otherwise that of its first write, otherwise now."""
     if record.created_at_epoch:
         return record
-    known = _known(connection, kind_of(record), record)
+    known = _stored(connection, kind_of(record), record)
     return replace(record, created_at_epoch=known.created_at_epoch if known else now_ms())
 
 
-def _known(connection: sqlite3.Connection, kind: Kind, record: Record) -> Record | None:
+def _stored(connection: sqlite3.Connection, kind: Kind, record: Record) -> Record | None:
     """The stored record with the same source and source id."""
     return _find(connection, kind, "source = ? AND source_id = ?", record.source, record.source_id)
 
@@ -132,21 +132,21 @@ def _is_forgotten(writer: sqlite3.Connection, kind: Kind, record: Record) -> boo
     return writer.execute(sql, (kind, record.source, record.source_id)).fetchone() is not None
 
 
-def _has_forgotten_twin(
+def _has_forgotten_duplicate(
     connection: sqlite3.Connection, kind: Kind, record: Record, merge_within: int
 ) -> bool:
     """Whether the record would be merged into a record that has been forgotten."""
     found = connection.execute(
-        f"SELECT 1 FROM forgotten WHERE kind = ? AND {_TWIN}",
-        (kind, *_twin_values(record, merge_within)),
+        f"SELECT 1 FROM forgotten WHERE kind = ? AND {_DUPLICATE}",
+        (kind, *_duplicate_values(record, merge_within)),
     )
     return found.fetchone() is not None
 
 
-_TWIN = "content_hash = ? AND source = ? AND created_at_epoch BETWEEN ? AND ?"
+_DUPLICATE = "content_hash = ? AND source = ? AND created_at_epoch BETWEEN ? AND ?"
 
 
-def _twin_values(record: Record, merge_within: int) -> tuple[object, ...]:
+def _duplicate_values(record: Record, merge_within: int) -> tuple[object, ...]:
     moment = record.created_at_epoch
     return content_hash(record), record.source, moment - merge_within, moment + merge_within
 
@@ -158,12 +158,12 @@ def _find(writer: sqlite3.Connection, kind: Kind, condition: str, *values: objec
     return _record(kind, (None, *row)) if row else None
 
 
-def _twin(
+def _duplicate(
     writer: sqlite3.Connection, kind: Kind, record: Record, merge_within: int
 ) -> Record | None:
     """The earliest record of the same source with the same content at about the same time."""
-    condition = f"{_TWIN} ORDER BY created_at_epoch, id"
-    return _find(writer, kind, condition, *_twin_values(record, merge_within))
+    condition = f"{_DUPLICATE} ORDER BY created_at_epoch, id"
+    return _find(writer, kind, condition, *_duplicate_values(record, merge_within))
 
 
 def _update(writer: sqlite3.Connection, kind: Kind, record: Record, labels: LabelIds) -> None:
@@ -178,7 +178,7 @@ def _update(writer: sqlite3.Connection, kind: Kind, record: Record, labels: Labe
     _label(writer, kind, record, labels)
     if known:
         labels.drop_unused(kind, labels_of(known))
-        _drop_empty_work(writer, known)
+        _drop_empty_work_sessions(writer, known)
 
 
 def _insert(writer: sqlite3.Connection, kind: Kind, record: Record, labels: LabelIds) -> int:
@@ -254,12 +254,12 @@ def forget_record(writer: sqlite3.Connection, ref: Ref) -> bool:
     )
     writer.executemany(
         "INSERT OR IGNORE INTO forgotten (kind, source, source_id) VALUES ('work', '', ?)",
-        [(_work_hash(*session),) for session in _drop_empty_work(writer, record)],
+        [(_work_hash(*session),) for session in _drop_empty_work_sessions(writer, record)],
     )
     return True
 
 
-def _drop_empty_work(writer: sqlite3.Connection, record: Record) -> list[tuple[str, str]]:
+def _drop_empty_work_sessions(writer: sqlite3.Connection, record: Record) -> list[tuple[str, str]]:
     """Remove a record's work session if it is now empty, or all work sessions of its project if the
     project is. Returns (project, session) of each.
     """

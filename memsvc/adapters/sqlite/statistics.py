@@ -3,7 +3,7 @@
 import sqlite3
 
 from memsvc.core.dates import local_day
-from memsvc.core.economics import Discovery, Economics, learned
+from memsvc.core.economics import Discovery, Economics, discovery_cost
 from memsvc.core.ports.store import Project
 from memsvc.core.records import SHAPES, Kind
 
@@ -62,4 +62,4 @@ def economics(reader: sqlite3.Connection) -> Economics:
                created_at_epoch
            FROM observations WHERE discovery_tokens > 0 ORDER BY 1, 2, 3, 4, 5"""
     )
-    return Economics(read, known, learned(map(Discovery._make, rows)))
+    return Economics(read, known, discovery_cost(map(Discovery._make, rows)))

@@ -1,4 +1,4 @@
-"""Semantic search switched off by the user: every query raises SemanticUnavailable, saying so."""
+"""Semantic search switched off by the user: every query raises SemanticUnavailable."""
 
 from collections.abc import Sequence
 from typing import Any, Final

@@ -1,7 +1,7 @@
-"""Semantic search over an index that is kept up to date in the background.
+"""Semantic search with an index that is updated in the background.
 
-Full text never waits for it: model and index are loaded by a thread of their own. Until they are
-there, and whenever they fail, queries raise SemanticUnavailable with the reason.
+Full text never waits for it: model and index are loaded in a separate thread. Until they are
+loaded, and whenever they fail, queries raise SemanticUnavailable with the reason.
 """
 
 import logging

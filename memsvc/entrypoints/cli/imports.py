@@ -21,7 +21,7 @@ MAX_LABEL = 30
 
 @click.group("import")
 def import_() -> None:
-    """Import records. An import can be repeated: it adds what is new and updates what has changed."""
+    """Import records. An import can be repeated: it adds what is new and updates what changed."""
 
 
 def _import_command(name: str, importer: Importer) -> click.Command:

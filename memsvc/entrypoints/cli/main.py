@@ -1,4 +1,4 @@
-"""The `memsvc` command: the worker, imports, the skill, and a command for each operation."""
+"""The `memsvc` command: worker, imports, skill, and one command per operation."""
 
 import json
 

@@ -13,11 +13,11 @@ from memsvc.core.errors import BadRequest, MemsvcError, NotFound, StoreUnavailab
 from memsvc.entrypoints.client import answer_text, ask_worker, problem_text
 from memsvc.schemas import parameters
 
-FAILED, BAD_USE, NO_WORKER, NOT_FOUND = 1, 2, 3, 4
+FAILED, USAGE_ERROR, NO_WORKER, NOT_FOUND = 1, 2, 3, 4
 """Exit codes besides 0: failure, invalid arguments, no worker running, no such record."""
 
 EXIT_CODES = (
-    f"Exit codes: 0 success, {FAILED} failure, {BAD_USE} invalid arguments, "
+    f"Exit codes: 0 success, {FAILED} failure, {USAGE_ERROR} invalid arguments, "
     f"{NO_WORKER} no worker running, {NOT_FOUND} no such record."
 )
 
@@ -29,10 +29,10 @@ class Commands(click.Group):
     Without words the default operation runs if it needs none, as in `memsvc context`.
     """
 
-    own: click.Command | None = None
+    default_command: click.Command | None = None
 
     def main(self, *args: Any, **options: Any) -> Any:
-        """Run the command; print an error as one sentence on standard error and set the exit code."""
+        """Run the command; an error is one sentence on standard error and an exit code."""
         try:
             return super().main(*args, **options)
         except MemsvcError as error:
@@ -40,16 +40,25 @@ class Commands(click.Group):
             sys.exit(_exit_code(error))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if self.own is None or args[:1] == ["--help"] or (args and args[0] in self.commands):
+        if (
+            self.default_command is None
+            or args[:1] == ["--help"]
+            or (args and args[0] in self.commands)
+        ):
             return super().parse_args(ctx, args)
-        if not args and any(isinstance(each, click.Argument) for each in self.own.params):
+        if not args and any(
+            isinstance(each, click.Argument) for each in self.default_command.params
+        ):
             return super().parse_args(ctx, args)
         ctx._protected_args, ctx.args = [""], args
         return args
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the options of the group's own operation beside those of the group."""
-        records = [each.get_help_record(ctx) for each in (self.own.params if self.own else ())]
+        """List the options of the default operation besides those of the group."""
+        records = [
+            each.get_help_record(ctx)
+            for each in (self.default_command.params if self.default_command else ())
+        ]
         if options := [record for record in records if record]:
             with formatter.section(f"Options of {self.name} itself"):
                 formatter.write_dl(options)
@@ -57,13 +66,13 @@ class Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name == "":
-            return self.own
+            return self.default_command
         return super().get_command(ctx, cmd_name)
 
 
 def _exit_code(error: MemsvcError) -> int:
     if isinstance(error, BadRequest):
-        return BAD_USE
+        return USAGE_ERROR
     return NOT_FOUND if isinstance(error, NotFound) else FAILED
 
 
@@ -83,10 +92,10 @@ def print_answer(response: requests.Response) -> None:
         click.echo(text, nl=not text.endswith("\n"))
         return
     click.echo(f"memsvc: {problem_text(response)}", err=True)
-    sys.exit({400: BAD_USE, 404: NOT_FOUND}.get(response.status_code, FAILED))
+    sys.exit({400: USAGE_ERROR, 404: NOT_FOUND}.get(response.status_code, FAILED))
 
 
-# -- one command an operation ---------------------------------------------------------------------
+# -- one command per operation --------------------------------------------------------------------
 
 
 def _operation_command(operation: Operation, name: str) -> click.Command:
@@ -150,7 +159,7 @@ def _argument(operation: Operation, parameter: Parameter) -> click.Argument:
 
 
 GROUPS = {
-    "show": "Read one record in full.",
+    "show": "Read one full record.",
     "forget": "Forget one record permanently.",
 }
 """Help for command groups that are not operations themselves."""
@@ -183,7 +192,7 @@ def add_operations(root: Commands) -> None:
         if words in groups:
             group = _group(root, words)
             command.name = ""  # its usage line is the group's
-            group.own = command
+            group.default_command = command
             group.help = f"{operation.summary} Use it {operation.when}."
             group.short_help = operation.summary
         else:

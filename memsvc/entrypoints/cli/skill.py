@@ -8,7 +8,7 @@ import click
 from memsvc.entrypoints.cli.operations import FAILED
 from memsvc.entrypoints.skill.check import check, sizes_of
 from memsvc.entrypoints.skill.install import install as install_skill
-from memsvc.entrypoints.skill.install import tree
+from memsvc.entrypoints.skill.install import skill_folder
 
 
 @click.group("skill")
@@ -35,7 +35,7 @@ def install(project: Path | None, user: bool) -> None:
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path), required=False)
 def check_skill(folder: Path | None) -> None:
     """Check a skill against the Agent Skills rules and its budgets; default: the bundled one."""
-    root = (folder or tree()).absolute()
+    root = (folder or skill_folder()).absolute()
     faults = check(root)
     for fault in faults:
         click.echo(fault, err=True)

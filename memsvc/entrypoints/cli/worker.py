@@ -1,4 +1,4 @@
-"""The commands around the worker: serve, start, stop, index, trial, status, settings."""
+"""The worker commands: serve, start, stop, index, trial, status, settings."""
 
 import json
 import logging
@@ -17,8 +17,8 @@ from memsvc.core.ports.sources import Reading
 from memsvc.entrypoints.cli.imports import import_reading
 from memsvc.entrypoints.client import worker_address
 from memsvc.entrypoints.worker_process import (
-    follow_here,
-    follow_worker,
+    await_worker_index,
+    index_here,
     is_running,
     start_worker,
     stop_worker,
@@ -85,9 +85,7 @@ def _serve(settings: Settings, ready: Callable[[str], None]) -> None:
 @click.command()
 @click.option("--rebuild", is_flag=True, help="Rebuild the index from the vectors in the store.")
 def index(rebuild: bool) -> None:
-    """Update the semantic index, in the running worker or in this process, and wait until it is
-    done.
-    """
+    """Update the semantic index, in the running worker or here, and wait until it is done."""
     from memsvc.configuration.bootstrap import build_semantic, build_store
 
     settings = load_settings()
@@ -96,14 +94,14 @@ def index(rebuild: bool) -> None:
         semantic = build_semantic(settings, store, share=1)
         if rebuild:
             semantic.ask_rebuild()
-        follow = follow_worker if is_running(settings) else follow_here
+        follow = await_worker_index if is_running(settings) else index_here
         _show_indexing(follow(settings, semantic))
     finally:
         store.close()
 
 
 def _show_indexing(waiting: Iterator[int]) -> None:
-    """Show a progress bar while the number of waiting records falls."""
+    """Show a progress bar while the number of pending records falls."""
     total = next(waiting, 0)
     with click.progressbar(length=total, label="Indexing", file=sys.stderr, show_pos=True) as bar:
         for left in waiting:
@@ -193,7 +191,7 @@ def _store_state(settings: Settings) -> dict[str, Any]:
 def show_settings() -> None:
     """List the settings: environment variables with their defaults."""
     for setting in SETTINGS:
-        click.echo(f"{setting.variable:<16} {setting.default or '-':<12} {setting.meaning}")
+        click.echo(f"{setting.variable:<16} {setting.default or '-':<12} {setting.description}")
 
 
 WORKER_COMMANDS = (serve, address, start, stop, mcp, index, trial, status, show_settings)

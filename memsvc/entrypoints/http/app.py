@@ -1,4 +1,4 @@
-"""The Flask edge: requests in, use cases, answers out."""
+"""The Flask application: routes requests to operations and renders their answers."""
 
 import hashlib
 import json
@@ -111,7 +111,8 @@ def _json_body() -> Any:
     if not request.is_json:
         given = request.mimetype or "no content type"
         raise NotJson(
-            f"The content type of the body is {given!r}; send JSON with Content-Type: application/json."
+            f"The content type of the body is {given!r}; send JSON with "
+            "Content-Type: application/json."
         )
     try:
         return json.loads(request.get_data())

@@ -7,7 +7,7 @@ from pathlib import Path
 from memsvc.core.tokens import count_tokens
 
 MAX_PAGE_TOKENS, MAX_BODY_TOKENS, MAX_HEAD_TOKENS, MAX_TREE_TOKENS = 500, 900, 150, 6000
-"""Tokens of an operation page, of SKILL.md's body, of name and description, of all pages."""
+"""Limits in tokens: an operation page, the body of SKILL.md, name and description, all pages."""
 
 MAX_PAGE_WORDS = 350
 
@@ -19,7 +19,7 @@ KEYS = {"name", "description", "license", "compatibility", "metadata", "allowed-
 
 
 def check(root: Path) -> list[str]:
-    """The faults of a skill tree, by the specification and by its own budgets."""
+    """The faults of a skill, by the specification and by its token budgets."""
     page = root / "SKILL.md"
     text = _text(page) if page.is_file() else ""
     found = re.fullmatch(r"---\n(.*?)\n---\n(.*)", text, re.S)

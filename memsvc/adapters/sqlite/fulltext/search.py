@@ -1,4 +1,4 @@
-"""One query against one kind of record: where it looks, and what its words are worth."""
+"""One query for one kind of record: its scope and the weights of its words."""
 
 import math
 import sqlite3
@@ -10,12 +10,12 @@ from typing import Final
 
 from memsvc.adapters.sqlite.fulltext import match
 from memsvc.adapters.sqlite.fulltext.index_words import tag
-from memsvc.adapters.sqlite.labels import file_labels
+from memsvc.adapters.sqlite.labels import matching_file_labels
 from memsvc.core.filters import FIELDS, Filter
 from memsvc.core.query import Query
 from memsvc.core.records import SHAPES, Kind
 
-MAX_COUNTS: Final = 50_000
+MAX_FREQUENCIES: Final = 50_000
 """Maximum cached document frequencies, some 5 MB."""
 
 TOKENIZER: Final = "porter unicode61 remove_diacritics 2"
@@ -26,9 +26,8 @@ TOKENIZER: Final = "porter unicode61 remove_diacritics 2"
 class Scope:
     """What to search: groups of alternative tags, all of which must match, and an SQL condition.
 
-    The condition says `{id}` for the id of a record, which the index knows by itself, and names the
-    kind's table `record` for the rest, as in ``record.created_at_epoch >= ?``: that reads the row
-    of every match.
+    The condition uses `{id}` for the id of a record, which the index knows, and `record` for the
+    kind's table, as in ``record.created_at_epoch >= ?``, which reads the row of every match.
     """
 
     tags: tuple[tuple[str, ...], ...] = ()
@@ -47,13 +46,13 @@ class Frequencies:
     def of(
         self, connection: sqlite3.Connection, kind: Kind, expression: str, generation: int
     ) -> int:
-        """How many records match an FTS5 expression; the empty one means all records."""
+        """The number of records that match an FTS5 expression; empty means all records."""
         known = self._current(generation).get((kind, expression))
         if known is not None:
             return known
         counted = _count_expression(connection, kind, expression)
         counts = self._current(generation)
-        if len(counts) < MAX_COUNTS:
+        if len(counts) < MAX_FREQUENCIES:
             counts[kind, expression] = counted
         return counted
 
@@ -66,7 +65,7 @@ class Frequencies:
 
 @dataclass(frozen=True)
 class TextSearch:
-    """One query against one kind of record: what all functions of full text work on."""
+    """One query for one kind of record: the input of all full-text functions."""
 
     connection: sqlite3.Connection
     kind: Kind
@@ -100,14 +99,14 @@ class TextSearch:
         return match.clauses(self.query)
 
     @cached_property
-    def worth(self) -> dict[str, float]:
+    def idfs(self) -> dict[str, float]:
         """The idf of each expression of the plain words that occurs at all, rarest first."""
         counted = sorted((self.count_of(clause), clause) for clause in self.clauses)
         return {clause: self.idf_of(clause) for number, clause in counted if number}
 
     @cached_property
     def known_share(self) -> float:
-        """The share, by idf, of the plain words that occur in any record at all."""
+        """The share, weighted by idf, of the plain words that occur in any record at all."""
         asked = {f'"{token}"' for token in match.token_sequence(self.query)} & set(self.clauses)
         known = sum(self.idf_of(clause) for clause in asked if self.count_of(clause))
         return known / sum(self.idf_of(clause) for clause in asked) if known else 1.0
@@ -126,7 +125,7 @@ class TextSearch:
 def scope_of(
     reader: sqlite3.Connection, kind: Kind, selection: Filter, *, walks_index: bool
 ) -> Scope:
-    """Where a filter lets a search look: values as tags in the index, paths and times in SQL."""
+    """The scope that a filter leaves: values as tags in the index, paths and times as SQL."""
     tags = [
         tuple(tag(field, value) for value in values)
         for field, values in selection.groups
@@ -136,7 +135,7 @@ def scope_of(
     parameters: list[object] = []
     for field, values in selection.groups:
         if FIELDS[field].is_path:
-            label, label_values = file_labels(kind, field, values)
+            label, label_values = matching_file_labels(kind, field, values)
             conditions.append(f"{{id}} IN (SELECT record FROM labelled WHERE label {label})")
             parameters += label_values
     for sign, moment in ((">=", selection.since), ("<=", selection.until)):

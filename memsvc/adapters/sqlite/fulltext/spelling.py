@@ -1,4 +1,4 @@
-"""Suggestions for misspelt words: the nearest to those that no record holds."""
+"""Suggestions for misspelt words: the closest words to those that no record has."""
 
 import contextlib
 import sqlite3
@@ -50,11 +50,11 @@ def _nearest(search: TextSearch, word: str) -> list[str]:
     most = 1 if len(stem) < 5 else 2
     ranked = sorted(
         (distance, -records, term)
-        for term, records in _alike(search, stem, most)
+        for term, records in _similar_stems(search, stem, most)
         if (distance := OSA.distance(stem, term, score_cutoff=most)) <= most
     )
     nearest = [term for distance, _, term in ranked if distance == ranked[0][0]]
-    written = [_surface(search, term, word) for term in nearest[:MAX_SUGGESTED]]
+    written = [_written_form(search, term, word) for term in nearest[:MAX_SUGGESTED]]
     return written or _same_start(search, word)
 
 
@@ -64,13 +64,13 @@ def _same_start(search: TextSearch, word: str) -> list[str]:
     for length in range(longest, MIN_CORRECTED - 1, -1):
         sql = f"SELECT 1 FROM {search.table}_vocab WHERE term = ?"
         if search.connection.execute(sql, (word[:length],)).fetchone():
-            form = _surface(search, word[:length], word)
+            form = _written_form(search, word[:length], word)
             if OSA.distance(form, word, score_cutoff=2) <= 2:
                 return [form]
     return []
 
 
-def _alike(search: TextSearch, stem: str, most: int) -> Iterator[tuple[str, int]]:
+def _similar_stems(search: TextSearch, stem: str, most: int) -> Iterator[tuple[str, int]]:
     """Indexed stems that start like `stem` or nearly so, with their number of records.
 
     Nearly means with the first two letters swapped, or with one letter too many at the start.
@@ -83,7 +83,7 @@ def _alike(search: TextSearch, stem: str, most: int) -> Iterator[tuple[str, int]
         )
 
 
-def _surface(search: TextSearch, stem: str, word: str) -> str:
+def _written_form(search: TextSearch, stem: str, word: str) -> str:
     """The written form of a stem that is closest to `word`, taken from some of the records that
     have it.
     """

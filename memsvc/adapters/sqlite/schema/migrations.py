@@ -1,4 +1,4 @@
-"""The schema, step by step: each *.sql file here is one step, applied in one transaction."""
+"""Migrates the schema: each *.sql file here is one step, applied in one transaction."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from memsvc.adapters.sqlite.connections import immediate
 from memsvc.core.errors import StoreDamaged, StoreTooNew
 
 APPLICATION_ID: Final = 0x6D656D73
-""""mems": tells our files from those of other programs."""
+""""mems": distinguishes our files from those of other programs."""
 
 _FOLDER: Final = resources.files(__package__)
 _FILES: Final = sorted(file.name for file in _FOLDER.iterdir() if file.name.endswith(".sql"))
@@ -18,7 +18,7 @@ STEPS: Final = tuple(name.removesuffix(".sql") for name in _FILES)
 
 
 def migrate(connection: sqlite3.Connection) -> list[str]:
-    """Bring a store up to date and return the steps that ran; a failed step leaves no trace.
+    """Migrate a store and return the steps that ran; a failed step leaves no trace.
 
     Raises StoreDamaged for another program's database, StoreTooNew for one from a newer memsvc.
     """
