@@ -160,7 +160,9 @@ def test_memories_near_in_meaning_are_listed_with_match_percent_and_date() -> No
 def test_memories_near_in_meaning_need_an_index_and_say_so(ask: Ask) -> None:
     ((failed, text),) = answers(ask, ("search_memories", {"query": "x"}))
     assert failed
-    assert text.startswith("This worker has no semantic index.\nhelp: http://127.0.0.1:")
+    assert text.startswith(
+        "This worker has no semantic index; use /api/search for full text.\nhelp: http://127.0.0.1:"
+    )
 
 
 def test_the_guide_answers_under_both_its_names_without_a_worker(ask_alone: Ask) -> None:
@@ -198,7 +200,9 @@ def test_what_tools_do_not_offer_is_refused_with_what_they_do(ask: Ask) -> None:
 def test_without_a_worker_the_answer_names_the_command_that_starts_one(ask_alone: Ask) -> None:
     ((failed, text),) = answers(ask_alone, ("search", {"query": "x"}))
     assert failed
-    assert re.fullmatch(r"No worker answers at http://127.0.0.1:1 \(\w+\)\. .*memsvc start", text)
+    assert re.fullmatch(
+        r"No worker is running at http://127.0.0.1:1 \(\w+\)\. .*memsvc start", text
+    )
 
 
 def test_a_worker_that_never_answers_is_told_of_and_holds_nobody_up(silent_port: str) -> None:
@@ -247,7 +251,11 @@ def test_a_bug_is_an_answer_and_the_session_goes_on(monkeypatch: pytest.MonkeyPa
             return [told(await client.call_tool(name, given)) for name, given in calls]
 
     failed, guide = anyio.run(use)
-    assert failed == (True, "Something went wrong: ZeroDivisionError: by zero")
+    assert failed == (
+        True,
+        "Something went wrong (ZeroDivisionError: by zero). "
+        "This is a bug in memsvc; try another tool.",
+    )
     assert guide == (False, WORKFLOW)
 
 
