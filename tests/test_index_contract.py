@@ -529,7 +529,9 @@ def test_chroma_keeps_everything_in_its_folder_and_loads_no_model(tmp_path: Path
 
 def test_a_chroma_folder_has_one_owner(tmp_path: Path) -> None:
     owner = open_chroma(tmp_path / "chroma", DIMENSION)
-    with pytest.raises(SemanticUnavailable, match="in use by another process; end that one first"):
+    with pytest.raises(
+        SemanticUnavailable, match="in use by another process; stop that process first"
+    ):
         open_chroma(tmp_path / "chroma", DIMENSION)
     owner.upsert([made(1)])
     owner.close()
@@ -727,5 +729,7 @@ def test_stores_that_share_a_server_do_not_see_each_other(server: Server) -> Non
 
 @pytest.mark.parametrize("url", ["", "127.0.0.1:8000", "ftp://host", "http://", "http://host:port"])
 def test_what_is_no_address_of_a_server_is_refused(url: str) -> None:
-    with pytest.raises(SemanticUnavailable, match=r"give it like http://127\.0\.0\.1:8000"):
+    with pytest.raises(
+        SemanticUnavailable, match=r"set MEMSVC_CHROMA_URL to one such as http://127\.0\.0\.1:8000"
+    ):
         open_chroma_http(url, "any", DIMENSION)

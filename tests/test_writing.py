@@ -248,7 +248,7 @@ def test_a_bundle_of_no_lists_is_refused(own_client: FlaskClient) -> None:
 
 def test_another_kind_is_refused_where_the_route_names_one(own_client: FlaskClient) -> None:
     problem = _post(own_client, "prompts", {"kind": "session", "request": "x"}, 400)
-    assert "this route takes prompt" in problem["detail"]
+    assert "this route accepts only prompt" in problem["detail"]
 
 
 @pytest.mark.parametrize("body", [[], {"observations": []}, {"prompts": [], "summaries": []}])

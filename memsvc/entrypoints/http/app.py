@@ -124,7 +124,7 @@ def _json_body() -> Any:
 
 
 def _answer(operation: Operation, answer: Answer, call: Call) -> Response:
-    """An answer in the form asked for: JSON, text, or a page for a browser."""
+    """An answer in the requested format: JSON, text, or a page for a browser."""
     form = _form(operation, call)
     if form == "text/html":
         return _respond(render_template(operation.html, **answer), form)  # type: ignore[arg-type]
