@@ -28,9 +28,8 @@ from memsvc.answers.budget import fit
 from memsvc.answers.page import Page
 from memsvc.answers.text import write_matches
 from memsvc.application.semantic.indexer import Factories
-from memsvc.application.semantic.switched_off import SwitchedOff
 from memsvc.application.semantic.worker import SemanticWorker
-from memsvc.application.services import Services
+from memsvc.application.services import SWITCHED_OFF, Services
 from memsvc.configuration.bootstrap import build_semantic, build_store
 from memsvc.configuration.settings import load_settings
 from memsvc.core.errors import SemanticUnavailable
@@ -75,7 +74,8 @@ CHARGED: tuple[Record, ...] = (
 
 
 def client_over(store: SqliteStore, semantic: SemanticSearch | None) -> FlaskClient:
-    return create_app(Services(store, lambda: NOW, semantic)).test_client()
+    missing = "" if semantic else SWITCHED_OFF
+    return create_app(Services(store, lambda: NOW, semantic, missing)).test_client()
 
 
 def get(client: FlaskClient, path: str, **given_: object) -> Any:
@@ -442,7 +442,7 @@ def test_the_list_keeps_to_a_budget_down_to_the_ref_alone(budget: int, form: str
 
 
 def test_without_an_index_the_semantic_route_is_unavailable(store: SqliteStore) -> None:
-    for semantic in (None, SwitchedOff(), semantic_over(store)):
+    for semantic in (None, semantic_over(store)):
         response = client_over(store, semantic).get("/api/search/semantic?query=billed")
         assert response.status_code == 503
         assert response.get_json()["code"] == "semantic_unavailable"
@@ -480,8 +480,8 @@ def _failing(store: SqliteStore) -> SemanticSearch:
     return semantic
 
 
-def _off(store: SqliteStore) -> SemanticSearch:
-    return SwitchedOff()
+def _off(store: SqliteStore) -> None:
+    """Nothing at all: the user does not want it."""
 
 
 def test_no_question_is_embedded_while_the_index_is_not_asked(own_store: SqliteStore) -> None:
@@ -499,7 +499,7 @@ BROKEN = [
     (_loading, "The semantic index is loading."),
     (_behind, "Still indexing: 23 records are to be done."),
     (_failing, "The index is not well; let it rest."),
-    (_off, "Semantic search is switched off (MEMSVC_SEMANTIC=off)."),
+    (_off, SWITCHED_OFF),
 ]
 
 
@@ -510,7 +510,8 @@ def broken(
     """The routes with a semantic search that does not work, those without any, and why."""
     fill(own_store)
     build, sentence = request.param
-    return client_over(own_store, build(own_store)), client_over(own_store, None), sentence
+    plain = create_app(Services(own_store, lambda: NOW)).test_client()
+    return client_over(own_store, build(own_store)), plain, sentence
 
 
 def test_full_text_answers_the_same_and_says_what_it_lacks(
@@ -805,6 +806,7 @@ def ranking(home: Path, semantic: str) -> Sequence[tuple[int, float]]:
     configured = load_settings(given_)
     store = build_store(configured)
     search = build_semantic(configured, store)
+    assert search
     try:
         while search.step():
             pass
@@ -871,7 +873,7 @@ def test_a_worker_that_gets_nowhere_is_not_waited_for_for_ever(
     stuck = Answer({"ok": False, "waiting": 7, "detail": "The model is not there; install it."})
     monkeypatch.setattr("memsvc.entrypoints.worker_process.ask_worker", lambda *_: stuck)
     monkeypatch.setattr("memsvc.entrypoints.worker_process.MAX_STALL", 0.1)
-    waiting = follow_worker(load_settings({"MEMSVC_HOME": str(tmp_path)}), SwitchedOff())
+    waiting = follow_worker(load_settings({"MEMSVC_HOME": str(tmp_path)}))
     assert next(waiting) == 7
     with pytest.raises(SemanticUnavailable, match="install it"):
         next(waiting)

@@ -18,7 +18,7 @@ def search_memories(services: Services, request: NearestRequest) -> Page:
     Raises SemanticUnavailable: there is nothing to fall back on.
     """
     if services.semantic is None:
-        raise SemanticUnavailable("This worker has no semantic index.")
+        raise SemanticUnavailable(services.no_semantic or "This worker has no semantic index.")
     with services.store.snapshot():
         hits = _nearest(services, services.semantic, request)
         records = services.store.records(hit.ref for hit in hits)

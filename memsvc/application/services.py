@@ -1,18 +1,23 @@
 """What the use cases work with."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from memsvc.core.ports.store import Clock, Store
 from memsvc.core.ports.vectors import SemanticSearch
+
+SWITCHED_OFF: Final = "Semantic search is switched off (MEMSVC_SEMANTIC=off)."
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
     """The adapters behind the ports, built once in `bootstrap`.
 
-    Without `semantic` full text is all there is, and answers do not call it a lack.
+    Without `semantic` full text answers alone; `no_semantic` is the sentence that answers then say
+    about it, empty where there is nothing to say.
     """
 
     store: Store
     clock: Clock
     semantic: SemanticSearch | None = None
+    no_semantic: str = ""

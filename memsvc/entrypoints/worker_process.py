@@ -87,7 +87,7 @@ def stop_worker(settings: Settings) -> str:
     return "stopped"
 
 
-def follow_here(settings: Settings, semantic: SemanticSearch) -> Iterator[int]:
+def follow_here(semantic: SemanticSearch) -> Iterator[int]:
     """Index in this process until all is done, yielding how many records still wait.
 
     Raises SemanticUnavailable.
@@ -99,7 +99,7 @@ def follow_here(settings: Settings, semantic: SemanticSearch) -> Iterator[int]:
         semantic.stop()
 
 
-def follow_worker(settings: Settings, semantic: SemanticSearch) -> Iterator[int]:
+def follow_worker(settings: Settings) -> Iterator[int]:
     """Watch the worker index until all is done, yielding how many records still wait.
 
     Raises SemanticUnavailable when the number has not changed for too long.
