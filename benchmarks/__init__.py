@@ -1,1 +1,1 @@
-"""Measurements of memsvc as a user meets it: over HTTP, against a worker in its own process."""
+"""Benchmarks: memsvc as its users see it, over HTTP, with a worker in its own process."""

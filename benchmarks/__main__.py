@@ -25,32 +25,32 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 keep = click.option(
     "--keep",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for the stores, to use them and their vectors again.",
+    help="Folder to keep the stores and their vectors in, for the next run.",
 )
 semantic = click.option(
     "--semantic",
     type=click.Choice(SEMANTIC),
     default="chroma",
     show_default=True,
-    help="The index.",
+    help="The semantic index.",
 )
 
 
 @click.group()
 def benchmarks() -> None:
-    """Measure memsvc, all but ablation over HTTP, on data you name.
+    """Measure memsvc on your data, over HTTP except for ablation.
 
-    A folder alone means quality, a file alone means speed. Each starts a worker over a store of its
-    own. Exit code 1: something that must hold did not.
+    A folder alone means quality, a file alone means speed. Each benchmark starts a worker with its
+    own store. Exit code 1 means that something that must hold did not.
     """
 
 
-@benchmarks.command(short_help="Is the right memory found?")
+@benchmarks.command(short_help="Is the right record found?")
 @click.argument("folder", type=FOLDER)
-@click.option("--set", "names", multiple=True, help="Only this set; may be repeated.")
-@click.option("--compressed", is_flag=True, help="Bring dates forward; compare with days=all.")
-@click.option("--project-filter", is_flag=True, help="Also ask each query within its project.")
-@click.option("--floors", type=FILE, help="JSON: set name to metric to the least allowed.")
+@click.option("--set", "names", multiple=True, help="Only this set; can be repeated.")
+@click.option("--compressed", is_flag=True, help="Move dates forward; compare with days=all.")
+@click.option("--project-filter", is_flag=True, help="Also run each query within its project.")
+@click.option("--floors", type=FILE, help="JSON: the lowest value allowed, per set and metric.")
 @keep
 @semantic
 @as_json
@@ -64,7 +64,7 @@ def quality(
     semantic: str,
     as_json: bool,
 ) -> None:
-    """Is the right memory found? FOLDER holds evaluation sets, one a folder."""
+    """Is the right record found? FOLDER holds evaluation sets, one per folder."""
     sys.exit(
         evaluation.measure_quality(
             folder,
@@ -78,18 +78,18 @@ def quality(
     )
 
 
-@benchmarks.command(short_help="What does each part of the ranking add?")
+@benchmarks.command(short_help="What does each feature of the ranking add?")
 @click.argument("folder", type=FOLDER)
-@click.option("--set", "names", multiple=True, help="Only this set; may be repeated.")
-@click.option("--project-filter", is_flag=True, help="Ask locomo_* within each query's project.")
+@click.option("--set", "names", multiple=True, help="Only this set; can be repeated.")
+@click.option("--project-filter", is_flag=True, help="Run locomo_* within each query's project.")
 @keep
 @as_json
 def ablation(
     folder: Path, names: tuple[str, ...], project_filter: bool, keep: Path | None, as_json: bool
 ) -> None:
-    """What does each part of the ranking add? FOLDER holds evaluation sets, one a folder.
+    """What does each feature of the ranking add? FOLDER holds evaluation sets, one per folder.
 
-    Ranks without HTTP. MEMSVC_CHROMA_URL, if set, adds a row for a Chroma server.
+    Does not use HTTP. If MEMSVC_CHROMA_URL is set, there is a row for the Chroma server.
     """
     sys.exit(
         leaving_out.measure_ablation(
@@ -100,9 +100,9 @@ def ablation(
 
 @benchmarks.command(short_help="How fast are import, start and every route?")
 @click.argument("corpus", type=FILE)
-@click.option("--seconds", default=3.0, show_default=True, help="At most, for each route.")
-@click.option("--clients", default=timing.CLIENTS, show_default=True, help="Clients at once.")
-@click.option("--interrupt", is_flag=True, help="Break an import off half way and resume it.")
+@click.option("--seconds", default=3.0, show_default=True, help="Maximum seconds per route.")
+@click.option("--clients", default=timing.CLIENTS, show_default=True, help="Simultaneous clients.")
+@click.option("--interrupt", is_flag=True, help="Interrupt an import halfway and resume it.")
 @as_json
 def speed(corpus: Path, seconds: float, clients: int, interrupt: bool, as_json: bool) -> None:
     """How fast are import, start and every route? CORPUS is JSON Lines, plain or .gz."""
@@ -113,17 +113,17 @@ def speed(corpus: Path, seconds: float, clients: int, interrupt: bool, as_json: 
     )
 
 
-@benchmarks.command(short_help="Does any text break the worker?")
+@benchmarks.command(short_help="Can any text break the worker?")
 @click.argument("corpus", type=FILE)
-@click.option("--count", default=100_000, show_default=True, help="Queries for each route.")
-@click.option("--words", default=1000, show_default=True, help="Words of titles to look for.")
-@click.option("--seed", default=1, show_default=True, help="Another seed, other queries.")
+@click.option("--count", default=100_000, show_default=True, help="Queries per route.")
+@click.option("--words", default=1000, show_default=True, help="Words from titles to search for.")
+@click.option("--seed", default=1, show_default=True, help="Seed of the random queries.")
 @as_json
 def hostile(corpus: Path, count: int, words: int, seed: int, as_json: bool) -> None:
-    """Does any text break the worker, and does each word of a title find its record?
+    """Can any text break the worker, and does each word of a title find its record?
 
-    CORPUS is JSON Lines, plain or .gz. With the default count, two cores take about 20 minutes for
-    10,000 records and half an hour for 100,000.
+    CORPUS is JSON Lines, plain or .gz. With the default count and two cores it takes about 20
+    minutes for 10,000 records and half an hour for 100,000.
     """
     sys.exit(
         hostile_queries.measure_hostile(
@@ -132,44 +132,48 @@ def hostile(corpus: Path, count: int, words: int, seed: int, as_json: bool) -> N
     )
 
 
-@benchmarks.command(short_help="What do rows cost, and are budgets kept?")
+@benchmarks.command(short_help="What do rows cost, and are token budgets kept?")
 @click.argument("corpus", type=FILE)
-@click.option("--count", default=1000, show_default=True, help="Random queries for budgets.")
-@click.option("--tokenizer", type=FILE, help="A tokenizer.json to hold the estimator against.")
+@click.option("--count", default=1000, show_default=True, help="Random queries to run.")
+@click.option("--tokenizer", type=FILE, help="A tokenizer.json to compare the estimator with.")
 @as_json
 def tokens(corpus: Path, count: int, tokenizer: Path | None, as_json: bool) -> None:
     """What do rows cost, and is max_tokens ever exceeded? CORPUS is JSON Lines, plain or .gz."""
     sys.exit(budgets.measure_tokens(corpus, count=count, tokenizer=tokenizer, as_json=as_json))
 
 
-@benchmarks.command(short_help="What do rows save against records in full?")
+@benchmarks.command(short_help="How many tokens do rows save compared with full records?")
 @as_json
 def savings(as_json: bool) -> None:
-    """What do rows save against records in full? Over the bundled sample and the skill's tasks."""
+    """How many tokens do rows save compared with full records?
+
+    Measured on the bundled sample, with the tasks of the skill's evals.
+    """
     sys.exit(saving.measure_savings(as_json=as_json))
 
 
-@benchmarks.command("session-start", short_help="What does a session wait for?")
+@benchmarks.command("session-start", short_help="How long does a session wait at its start?")
 @click.argument("corpus", type=FILE)
 @as_json
 def session_start(corpus: Path, as_json: bool) -> None:
-    """How soon are start page, hook and MCP server there? CORPUS is JSON Lines, plain or .gz.
+    """How soon do the session-start page, the hook and the MCP server answer?
 
-    The hook is run with a worker up, down, hanging, over a locked store and over 10 MB of memories.
+    CORPUS is JSON Lines, plain or .gz. The hook runs with a worker that is up, down and hanging,
+    with a locked store, and with 10 MB of records.
     """
     sys.exit(starting.measure_start(corpus, as_json=as_json))
 
 
-@benchmarks.command(short_help="Is nothing lost when it is killed or damaged?")
+@benchmarks.command(short_help="Is anything lost when the worker is killed?")
 @click.argument("corpus", type=FILE)
-@click.option("--kills", default=20, show_default=True, help="Times the worker is killed.")
-@click.option("--records", default=1500, show_default=True, help="Records written meanwhile.")
-@click.option("--seed", default=1, show_default=True, help="Another seed, other moments.")
+@click.option("--kills", default=20, show_default=True, help="Times to kill the worker.")
+@click.option("--records", default=1500, show_default=True, help="Records to write meanwhile.")
+@click.option("--seed", default=1, show_default=True, help="Seed of the random moments.")
 @as_json
 def durability(corpus: Path, kills: int, records: int, seed: int, as_json: bool) -> None:
-    """Is nothing lost when the worker is killed while it embeds, or its index damaged?
+    """Is anything lost when the worker is killed while it embeds, or its index damaged?
 
-    CORPUS is JSON Lines, plain or .gz. Also: nothing is left behind, nothing written elsewhere.
+    CORPUS is JSON Lines, plain or .gz. It also checks that no process or file is left behind.
     """
     sys.exit(
         surviving.measure_durability(
@@ -179,7 +183,7 @@ def durability(corpus: Path, kills: int, records: int, seed: int, as_json: bool)
 
 
 def _with_command(arguments: list[str]) -> list[str]:
-    """A path without a command gets the one that fits it; nothing at all asks for help."""
+    """Add the command to a bare path: quality for a folder, speed for a file."""
     if not arguments:
         return ["--help"]
     path = Path(arguments[0])
@@ -189,6 +193,6 @@ def _with_command(arguments: list[str]) -> list[str]:
 
 
 if __name__ == "__main__":
-    # ended from outside, a measurement still ends its worker and removes its store
+    # on SIGTERM, still stop the worker and remove the store
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     benchmarks(_with_command(sys.argv[1:]), prog_name="python -m benchmarks")

@@ -1,4 +1,4 @@
-"""What does each part of the ranking add? Evaluation sets ranked with it, and without it."""
+"""What does each feature of the ranking add? Ranks evaluation sets with it and without it."""
 
 import os
 import sys
@@ -20,13 +20,13 @@ from memsvc.configuration.settings import load_settings
 from memsvc.core.errors import MemsvcError
 
 DIALOGUES = "locomo_"
-"""How the names of sets start whose queries may be asked within their projects."""
+"""Prefix of the sets whose queries can be run within their projects."""
 
 
 def measure_ablation(
     folder: Path, names: Sequence[str], *, project_filter: bool, keep: Path | None, as_json: bool
 ) -> int:
-    """Print how the sets of a folder are ranked in every way; the exit code is 0."""
+    """Print the scores of the sets in a folder for every way to rank; the exit code is 0."""
     ways = [*WAYS, *([ON_A_SERVER] if os.environ.get("MEMSVC_CHROMA_URL") else [])]
     results: Results = {}
     try:
@@ -41,7 +41,7 @@ def measure_ablation(
 def _measured(
     sets: Sequence[EvaluationSet], ways: Sequence[Way], project_filter: bool, keep: Path | None
 ) -> Iterator[tuple[str, str, list[Score]]]:
-    """The scores of every column in every way; sets that share a corpus share its store."""
+    """The scores of every column for every way to rank; sets with the same corpus share a store."""
     embedder = load_embedder(load_settings())
     remembering = Remembering(embedder)
     for corpus in dict.fromkeys(each.corpus for each in sets):
@@ -58,7 +58,7 @@ def _measured(
 def _ranked(
     bench: Bench, columns: Sequence[Column], ways: Sequence[Way]
 ) -> Iterator[tuple[str, str, list[Score]]]:
-    """The scores over one store; an index is filled once for all ways that it serves."""
+    """The scores on one store; an index is filled once for all ways that use it."""
     for filling in dict.fromkeys(way.filling for way in ways):
         print(f"{bench.home.name}: filling the index {filling.index}", file=sys.stderr)
         with bench.semantic(filling) as semantic:

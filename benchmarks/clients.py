@@ -1,4 +1,4 @@
-"""Many clients at once, each a process of its own, so that they do not wait for each other."""
+"""Simultaneous clients, each in its own process so that they do not wait for each other."""
 
 import multiprocessing
 import time
@@ -11,7 +11,7 @@ from benchmarks.http_client import Client
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one client did: seconds of each answer, how many came in time, errors, CPU time."""
+    """The results of one client: seconds per answer, answers in time, errors, CPU time."""
 
     seconds: list[float]
     in_time: int
@@ -20,7 +20,7 @@ class Share:
 
 
 def ask_together(host: str, port: int, urls: Sequence[Sequence[str]], span: float) -> list[Share]:
-    """One client for each list of urls, all asking for `span` seconds from the same moment."""
+    """Run one client per list of URLs, all for `span` seconds from the same moment."""
     context = multiprocessing.get_context("spawn")
     with context.Manager() as manager, context.Pool(len(urls)) as pool:
         barrier = manager.Barrier(len(urls))
@@ -31,7 +31,7 @@ def ask_together(host: str, port: int, urls: Sequence[Sequence[str]], span: floa
 def ask_alone(
     host: str, port: int, urls: Sequence[str], span: float, barrier: Barrier | None = None
 ) -> Share:
-    """Ask these urls one after the other, again and again, for `span` seconds."""
+    """Request these URLs in turn, over and over, for `span` seconds."""
     client = Client(host, port)
     client.get("/api/health")
     if barrier is not None:

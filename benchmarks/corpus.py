@@ -1,4 +1,4 @@
-"""Corpora: JSON Lines of records, and the real words, names and moments inside them."""
+"""Corpora: records as JSON Lines, and the real words, names and times in them."""
 
 import gzip
 import json
@@ -14,20 +14,20 @@ import click
 Item = dict[str, Any]
 
 WORD = re.compile(r"[^\W_](?:\S*[^\W_])?")
-"""A word as people part them by blanks, without the punctuation around it."""
+"""A word between blanks, without the punctuation around it."""
 
 FILTER = re.compile(r"(?:title|file|type|concept|project):", re.IGNORECASE)
-"""How a word starts that the query language reads as a filter."""
+"""The start of a word that the query language reads as a filter."""
 
 
 def read_items(path: Path) -> Iterator[Item]:
-    """The records of a corpus, plain or gzip."""
+    """The records of a corpus, plain or gzipped."""
     try:
         with _open(path) as lines:
             yield from (json.loads(line) for line in lines if line.strip())
     except (OSError, ValueError) as error:
         raise click.ClickException(
-            f"{path} cannot be read ({error}); give JSON Lines, plain or .gz, one record a line."
+            f"{path} cannot be read ({error}); give JSON Lines, plain or .gz, one record per line."
         ) from error
 
 
@@ -44,7 +44,7 @@ def write_items(items: Iterable[Item], path: Path) -> None:
 
 
 def sample_items(path: Path, count: int, chance: random.Random) -> list[Item]:
-    """So many records of a corpus, each as likely as any other."""
+    """A uniform random sample of a corpus."""
     kept: list[Item] = []
     for number, item in enumerate(read_items(path)):
         if number < count:
@@ -52,18 +52,18 @@ def sample_items(path: Path, count: int, chance: random.Random) -> list[Item]:
         elif (place := chance.randrange(number + 1)) < count:
             kept[place] = item
     if not kept:
-        raise click.ClickException(f"{path} holds no record; give a corpus with some.")
+        raise click.ClickException(f"{path} has no records; give a corpus that has some.")
     return kept
 
 
 def title_words(item: Item) -> list[str]:
-    """The words of a title that a query takes as words."""
+    """The words of a title that the query language reads as plain words."""
     found: list[str] = WORD.findall(str(item.get("title") or ""))
     return [word for word in found if not FILTER.match(word)]
 
 
 def frequent_words(items: Iterable[Item], count: int) -> list[str]:
-    """The words that narratives use most: the words of everyday questions."""
+    """The most frequent words of narratives, as in everyday questions."""
     counts: Counter[str] = Counter()
     for item in items:
         counts.update(re.findall(r"[a-z]{2,}", str(item.get("narrative") or "").lower()))
@@ -71,12 +71,12 @@ def frequent_words(items: Iterable[Item], count: int) -> list[str]:
 
 
 def missing_kinds(path: Path) -> set[str]:
-    """Which of sessions and prompts a corpus has none of."""
+    """The kinds, session or prompt, that a corpus lacks."""
     return {"session", "prompt"} - {str(item.get("kind")) for item in read_items(path)}
 
 
 def derived_items(path: Path, kinds: set[str]) -> Iterator[Item]:
-    """A session and a prompt for each work session, in the words of its first record."""
+    """A session and a prompt for each work session, with the words of its first record."""
     seen: set[str] = set()
     for item in read_items(path):
         session = str(item.get("session_id") or "")

@@ -1,4 +1,4 @@
-"""The index of a worker deleted, overwritten and locked while it serves, and healed again."""
+"""Deletes, overwrites and locks the index of a running worker, and checks that it recovers."""
 
 import contextlib
 import shutil
@@ -16,15 +16,15 @@ from benchmarks.worker import PATIENCE, Worker, await_index, last_words, start_c
 from memsvc.configuration.bootstrap import load_embedder
 
 NOTICE = 20.0
-"""Seconds in which answers must say that the index is broken."""
+"""Seconds within which answers must say that the index is broken."""
 
 LOADING: Final = frozenset({"The semantic index is loading."})
-"""What every start says for a moment."""
+"""What a worker says for a moment after its start."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What a worker answers to the questions: full-text matches, rankings, what they lack."""
+    """A worker's answers to the questions: full-text matches, rankings, and what they lack."""
 
     matches: list[list[str]]
     rankings: list[list[str]]
@@ -32,7 +32,7 @@ class Answers:
 
 
 def damage_often(trial: Trial, items: Sequence[Item]) -> list[Row]:
-    """Damage the index in every way, and heal it each time."""
+    """Damage the index in every way, and rebuild it each time."""
     titles = (" ".join(title_words(item)[:4]) for item in items)
     queries = list(dict.fromkeys(filter(None, titles)))[:QUERIES]
     return [
@@ -45,17 +45,17 @@ def damage_often(trial: Trial, items: Sequence[Item]) -> list[Row]:
 def _damaged(
     trial: Trial, queries: Sequence[str], name: str, damage: Callable[[Trial], None]
 ) -> Row:
-    """Damage the index of a worker that serves; it must go on, say so, and be healed."""
+    """Damage the index of a running worker: it must keep answering, report it, and recover."""
     say(f"index {name} while serving")
     with serving(trial) as worker:
         _await(worker)
         before = _ask(trial, worker, queries, f"before it was {name}")
         damage(trial)
         seen = _await_lack(trial, worker, queries, before, name) - LOADING
-        trial.check(_alive(worker), f"the worker ended when its index was {name}")
+        trial.check(_alive(worker), f"the worker exited when its index was {name}")
         if seen:
             return _row(name, seen, _heal(trial, queries, worker, before, name))
-    say("nothing was noticed; the worker is started again")
+    say("nothing was noticed; restarting the worker")
     with serving(trial) as worker:
         seen = _await_lack(trial, worker, queries, before, name)
         trial.check(bool(seen), f"no answer said that the index was {name}")
@@ -63,7 +63,7 @@ def _damaged(
 
 
 def _locked(trial: Trial, queries: Sequence[str]) -> Row:
-    """Start a worker while its index is in use elsewhere; it must come up, say so, and recover."""
+    """Start a worker whose index is locked: it must start, report it, and recover."""
     say("index locked by another process")
     with serving(trial) as worker:
         _await(worker)
@@ -78,14 +78,14 @@ def _locked(trial: Trial, queries: Sequence[str]) -> Row:
 
 @contextlib.contextmanager
 def _held_index(trial: Trial) -> Iterator[None]:
-    """The index in use by this process."""
+    """The index, locked by this process."""
     embedder = load_embedder(trial.settings)
     with opened_store(trial.home) as store, opened_index(trial, store, embedder):
         yield
 
 
 def _row(name: str, seen: set[str], seconds: float) -> Row:
-    return {"index": name, "s to heal": seconds, "said": _shortened(seen)}
+    return {"index": name, "s to rebuild": seconds, "said": _shortened(seen)}
 
 
 def _shortened(seen: set[str]) -> str:
@@ -98,7 +98,7 @@ def _delete(trial: Trial) -> None:
 
 
 def _overwrite(trial: Trial) -> None:
-    """Put other bytes into the middle of every file of the index."""
+    """Overwrite bytes in the middle of every file of the index."""
     for path in trial.settings.index_folder.rglob("*"):
         if path.is_file() and (size := path.stat().st_size):
             with path.open("r+b") as file:
@@ -117,7 +117,7 @@ def _await(worker: Worker) -> None:
 
 
 def _ask(trial: Trial, worker: Worker, queries: Sequence[str], when: str) -> Answers:
-    """All questions once. Each must be answered."""
+    """Ask all questions once; each must be answered."""
     matches, rankings, lacks = [], [], []
     with worker.client() as client:
         for query in queries:
@@ -134,16 +134,16 @@ def _ask(trial: Trial, worker: Worker, queries: Sequence[str], when: str) -> Ans
 
 
 def _lack(page: Any) -> str:
-    """Why an answer was made without the index; that it is a moment behind is no reason."""
+    """Why an answer was made without the index; a short lag does not count."""
     return str(page.get("degraded", "")) if page["strategy"] == "fulltext" else ""
 
 
 def _await_lack(
     trial: Trial, worker: Worker, queries: Sequence[str], before: Answers, name: str
 ) -> set[str]:
-    """Write a little and ask until answers say what they lack; full text stays the same.
+    """Write a few records and ask until answers say what they lack; full text must stay the same.
 
-    They may know of nothing: what Chroma holds in memory it goes on giving.
+    They may say nothing, because Chroma keeps serving what it has in memory.
     """
     seen: set[str] = set()
     _stir(trial, worker)
@@ -157,7 +157,7 @@ def _await_lack(
 
 
 def _stir(trial: Trial, worker: Worker) -> None:
-    """Write a record and forget it again, so that the index has something to follow."""
+    """Write and forget a record, so that the index has changes to apply."""
     told = post(worker, [{"id": f"stirred {trial.chance.random()}", "title": "zzyzx"}])
     trial.check(told is not None, "a record could not be written while the index was broken")
     if told:
@@ -169,14 +169,16 @@ def _stir(trial: Trial, worker: Worker) -> None:
 def _heal(
     trial: Trial, queries: Sequence[str], worker: Worker, before: Answers, name: str
 ) -> float:
-    """`memsvc index --rebuild`, after which the rankings are those of before; how long it took."""
+    """Run `memsvc index --rebuild`, check that the rankings are as before, return the seconds."""
     started = time.monotonic()
     process = start_command(trial.home, "index", "--rebuild", semantic=INDEX)
     code = process.wait(10 * PATIENCE)
     seconds = time.monotonic() - started
     trial.check(code == 0, f"--rebuild failed after it was {name}: {last_words(trial.home)[-300:]}")
-    after = _ask(trial, worker, queries, f"after it was {name} and healed")
-    trial.check(not any(after.lacks), f"healed, yet answers lack something: {after.lacks[:1]}")
+    after = _ask(trial, worker, queries, f"after it was {name} and rebuilt")
+    trial.check(
+        not any(after.lacks), f"rebuilt, but answers still lack something: {after.lacks[:1]}"
+    )
     for query, old, new in zip(queries, before.rankings, after.rankings, strict=False):
-        trial.check(old == new, f"{query!r} is ranked otherwise after the index was {name}")
+        trial.check(old == new, f"{query!r} is ranked differently after the index was {name}")
     return seconds

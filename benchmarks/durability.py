@@ -1,4 +1,4 @@
-"""Nothing lost, nothing left behind, nothing told to anyone: a worker killed, its index damaged."""
+"""Kills a worker and damages its index: nothing may be lost, left behind or sent anywhere."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ from benchmarks.worker import temporary_home
 
 
 def measure_durability(corpus: Path, *, kills: int, records: int, seed: int, as_json: bool) -> int:
-    """Print what was done to a worker and whether all held; the exit code."""
+    """Print what was done to the worker and what failed; return the exit code."""
     chance = random.Random(seed)
     items = sample_items(corpus, records, chance)
     sections: dict[str, Any] = {}
@@ -32,7 +32,7 @@ def measure_durability(corpus: Path, *, kills: int, records: int, seed: int, as_
 
 @contextlib.contextmanager
 def _confined(folder: Path) -> Iterator[None]:
-    """Every place where programs write by themselves leads to one folder."""
+    """Redirect every place where programs write by default to one folder."""
     folder.mkdir()
     names = ["HOME", "TMPDIR", *(f"XDG_{name}_HOME" for name in ("DATA", "CACHE", "CONFIG"))]
     before = {name: os.environ.get(name) for name in names}
@@ -45,7 +45,7 @@ def _confined(folder: Path) -> Iterator[None]:
 
 
 def _check_leavings(trial: Trial, elsewhere: Path) -> Row:
-    """No process, no file elsewhere, no connection to anywhere but this machine."""
+    """Check for leftover processes, files elsewhere, and connections to other machines."""
     processes = processes_of(trial.home)
     for pid in processes or ():
         trial.check(False, f"process {pid} was left behind")
@@ -55,7 +55,7 @@ def _check_leavings(trial: Trial, elsewhere: Path) -> Row:
     for contact in sorted(trial.contacts):
         trial.check(False, f"the worker had a connection that left this machine: {contact}")
     return {
-        "processes": "not known on this system" if processes is None else len(processes),
+        "processes": "not available on this system" if processes is None else len(processes),
         "files elsewhere": len(files),
         "connections elsewhere": len(trial.contacts) if PROC.is_dir() else "not known",
     }

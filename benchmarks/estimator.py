@@ -1,4 +1,4 @@
-"""How far the estimated tokens of answers are from those that a real tokenizer counts."""
+"""How far the estimated tokens of answers are from those of a real tokenizer."""
 
 import random
 import sys
@@ -16,18 +16,18 @@ from memsvc.core.records import Kind
 from memsvc.core.tokens import count_tokens
 
 RECORDS = 2000
-"""The most records that are read in full."""
+"""Maximum records to read in full."""
 
 PAGE = 100
 
 
 def read_tokenizer(path: Path) -> Tokenizer:
-    """A Hugging Face tokenizer.json that counts all of a text."""
+    """A Hugging Face tokenizer.json, without truncation."""
     try:
         tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:  # it raises nothing more precise
+    except Exception as error:  # the library raises nothing more specific
         raise click.ClickException(
-            f"{path} is no tokenizer ({error}); give a Hugging Face tokenizer.json."
+            f"{path} is not a tokenizer ({error}); give a Hugging Face tokenizer.json."
         ) from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
@@ -35,7 +35,7 @@ def read_tokenizer(path: Path) -> Tokenizer:
 
 
 def estimator_errors(tokenizer: Tokenizer, texts: Mapping[str, Iterable[str]]) -> list[Row]:
-    """A row for each sort of text: its real tokens as a share of the estimated ones."""
+    """A row per sort of text: its real tokens divided by the estimated ones."""
     return [_error(tokenizer, name, list(dict.fromkeys(each))) for name, each in texts.items()]
 
 
@@ -55,7 +55,7 @@ def _error(tokenizer: Tokenizer, name: str, texts: list[str]) -> Row:
 
 
 def records_in_full(client: Client, chance: random.Random) -> tuple[list[str], list[str]]:
-    """Records as markdown and as JSON, each as likely as any other."""
+    """A random sample of records, as markdown and as JSON."""
     print("reading records in full", file=sys.stderr)
     refs = [ref for kind in Kind for ref in _refs(client, kind)]
     asked = [

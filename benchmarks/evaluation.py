@@ -1,4 +1,4 @@
-"""Evaluation sets: a corpus, queries, and which records each query should find."""
+"""Evaluation sets: a corpus, queries, and the records that each query should find."""
 
 import json
 import statistics
@@ -17,7 +17,7 @@ DAY_MS = 86_400_000
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One question, with what is known about it."""
+    """One question with its metadata."""
 
     id: str
     text: str
@@ -26,7 +26,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationSet:
-    """Queries over a corpus; `gold` holds for each query the grade of each relevant record."""
+    """Queries for a corpus; `gold` has the grade of each relevant record of each query."""
 
     name: str
     corpus: Path
@@ -35,7 +35,7 @@ class EvaluationSet:
 
 
 def read_sets(folder: Path, names: Sequence[str] = ()) -> list[EvaluationSet]:
-    """The evaluation sets in the folders of a folder, all or those named."""
+    """The evaluation sets in the subfolders of a folder: all, or those named."""
     present = sorted(path.parent for path in folder.glob("*/qrels.tsv"))
     chosen = [path for path in present if not names or path.name in names]
     if unknown := set(names) - {path.name for path in present}:
@@ -43,8 +43,8 @@ def read_sets(folder: Path, names: Sequence[str] = ()) -> list[EvaluationSet]:
         raise click.ClickException(f"No set {', '.join(sorted(unknown))} in {folder}; has: {known}")
     if not chosen:
         raise click.ClickException(
-            f"{folder} holds no evaluation set: give a folder of folders, each with queries.jsonl, "
-            "qrels.tsv, and corpus.jsonl or corpus.ref."
+            f"{folder} has no evaluation set; give a folder with subfolders, each with "
+            "queries.jsonl, qrels.tsv, and corpus.jsonl or corpus.ref."
         )
     return [_read_set(path) for path in chosen]
 
@@ -64,7 +64,7 @@ def _corpus(folder: Path) -> Path:
 
 
 def read_gold(lines: Iterable[str]) -> dict[str, dict[str, float]]:
-    """Grades from lines of query, record and grade, parted by tabs; a header is passed over."""
+    """Grades from tab-separated lines of query, record and grade; a header is skipped."""
     gold: dict[str, dict[str, float]] = {}
     for query, record, grade in _judgements(lines):
         if grade > 0:
@@ -82,7 +82,7 @@ def _judgements(lines: Iterable[str]) -> Iterator[tuple[str, str, float]]:
 
 
 def compress_dates(items: Sequence[Item], days: float, now: float | None = None) -> list[Item]:
-    """Scale every age so that the newest record is now and half are younger than `days`."""
+    """Scale all ages so that the newest record is from now and half are younger than `days`."""
     newest = max(item["created_at_epoch"] for item in items)
     ages = [newest - item["created_at_epoch"] for item in items]
     scale = days * DAY_MS / (statistics.median(ages) or 1)
@@ -94,12 +94,12 @@ def compress_dates(items: Sequence[Item], days: float, now: float | None = None)
 
 
 def read_floors(path: Path | None) -> dict[str, dict[str, float]]:
-    """For each row of the table, by name, the least that each metric must reach."""
+    """The floors: for each row of the table, the lowest value allowed for each metric."""
     if path is None:
         return {}
     try:
         return {name: dict(floor) for name, floor in json.loads(path.read_text("utf-8")).items()}
     except (OSError, ValueError, AttributeError, TypeError) as error:
         raise click.ClickException(
-            f'{path} holds no floors ({error}); write {{"set name": {{"recall@10": 0.7}}}}.'
+            f'{path} has no floors ({error}); write {{"set name": {{"recall@10": 0.7}}}}.'
         ) from error

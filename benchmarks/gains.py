@@ -1,4 +1,4 @@
-"""What each way to rank gains over another, and how far that may be chance."""
+"""What each way to rank gains over another, with confidence intervals."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -29,17 +29,17 @@ SHORT = {
     "sw_simonw_issues keywords": "i-key",
     "sw_simonw_issues paraphrase": "i-par",
 }
-"""Heads of columns, so that a table fits a screen; other sets keep their names."""
+"""Short column headings, so that the table fits a screen; other sets keep their names."""
 
 Row = dict[str, Any]
 Results = dict[str, dict[str, list[Score]]]
-"""For each column, for each way by its name, the scores of the queries, always in one order."""
+"""Column → way to rank → the scores of the queries, always in the same order."""
 
 Numbers = NDArray[numpy.float64]
 
 
 def mean_table(results: Results, metric: str) -> list[Row]:
-    """One row a way: the mean of each column, the mean of those, and how it stands to fused."""
+    """One row per way: the mean of each column, the mean of these, and the difference to fused."""
     ways = list(next(iter(results.values())))
     means = {
         way: {_short(column): average(by_way[way])[metric] for column, by_way in results.items()}
@@ -62,7 +62,7 @@ def _short(column: str) -> str:
 
 
 def intervals(results: Results) -> dict[str, list[Row]]:
-    """How far the differences in nDCG@10 may be chance: each where 95 % of the resamples lie."""
+    """The differences in nDCG@10 with their 95% bootstrap intervals."""
     by_column = [
         {
             "column": _short(column),
@@ -75,8 +75,8 @@ def intervals(results: Results) -> dict[str, list[Row]]:
     others = [way for way in next(iter(results.values())) if way != FUSED.name]
     by_way = [{"row": way, **_interval(*_all_gains(results, way))} for way in others]
     return {
-        "nDCG@10, fused - full text, 95 % of 1,000 resamples": by_column,
-        "mean nDCG@10, row - fused, 95 % of 1,000 resamples": by_way,
+        "nDCG@10, fused - full text, 95% of 1,000 resamples": by_column,
+        "mean nDCG@10, row - fused, 95% of 1,000 resamples": by_way,
     }
 
 
@@ -85,14 +85,14 @@ def _all_gains(results: Results, way: str) -> list[Numbers]:
 
 
 def _gains(by_way: Mapping[str, Sequence[Score]], way: str, other: str) -> Numbers:
-    """What each query gains by one way over another."""
+    """The gain of each query by one way over another."""
     pairs = zip(by_way[way], by_way[other], strict=True)
     return numpy.array([one[METRIC] - two[METRIC] for one, two in pairs])
 
 
 def _interval(*gains: Numbers) -> Row:
-    """The mean over columns of the mean gain of their queries, and where 95 % of its resamples lie:
-    each draws as many queries of a column as it has, with replacement.
+    """The mean over columns of their queries' mean gain, with its 95% interval. Each resample draws
+    as many queries per column as it has, with replacement.
     """
     chance = numpy.random.default_rng(SEED)
     drawn = [each[chance.integers(len(each), size=(RESAMPLES, len(each)))] for each in gains]

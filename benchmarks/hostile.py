@@ -1,4 +1,4 @@
-"""Nothing that is typed breaks the worker, and every word of a title finds its record."""
+"""Checks that no text breaks the worker, and that every word of a title finds its record."""
 
 import random
 import string
@@ -115,7 +115,7 @@ BYTES = (b"\xff\xfe", b"\x80", b"a\xc3", b"\xf0\x9f\x94", b"\xc0\xaf", b"\xed\xa
 
 
 def hostile_queries(count: int, seed: int) -> Iterator[bytes]:
-    """What people and machines type that is no plain words: the known first, then mixtures."""
+    """Hostile queries: the known ones first, then mixtures."""
     chance = random.Random(seed)
     known = _known()
     yield from islice(known, count)
@@ -137,12 +137,12 @@ def _encoded(text: str) -> bytes:
 
 
 KNOWN = sum(1 for _ in _known())
-"""How many hostile queries there are before the mixtures."""
+"""The number of hostile queries before the mixtures."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """What became of the requests to one route; `worst` are the slowest, in seconds."""
+    """The results of the requests to one route; `worst` has the slowest, in seconds."""
 
     statuses: Counter[int] = field(default_factory=Counter)
     worst: list[tuple[float, bytes]] = field(default_factory=list)
@@ -157,18 +157,18 @@ class Tally:
 
 
 def _is_blank(query: bytes) -> bool:
-    """Whether a query holds nothing but blanks, which counts as a missing parameter."""
+    """Whether a query is blank, which counts as a missing parameter."""
     return not query.decode("utf-8", "replace").strip()
 
 
 def shown(query: bytes) -> str:
-    """A query as people can read it."""
+    """A query in readable form."""
     text = repr(query.decode("utf-8", "backslashreplace"))
     return text if len(text) <= 60 else f"{text[:50]}… ({len(query):,} bytes)"
 
 
 def measure_hostile(corpus: Path, *, count: int, words: int, seed: int, as_json: bool) -> int:
-    """Ask hostile queries and single words of titles; the exit code says whether all held."""
+    """Run hostile queries and single words of titles; the exit code says whether all passed."""
     with temporary_home() as home:
         print(f"importing {corpus.name}", file=sys.stderr)
         load(corpus, home)
@@ -207,7 +207,7 @@ def _slow_rows(route: str, tally: Tally) -> list[dict[str, Any]]:
 
 
 def _attack(worker: Worker, route: str, queries: Iterable[bytes]) -> Tally:
-    """Ask one route every query."""
+    """Send every query to one route."""
     tally = Tally()
     for done, (query, answer) in enumerate(
         _together(worker, queries, lambda client, query: client.get(url(route, {"query": query})))
@@ -221,7 +221,7 @@ def _attack(worker: Worker, route: str, queries: Iterable[bytes]) -> Tally:
 def _together(
     worker: Worker, questions: Iterable[Asked], ask: Callable[[Client, Asked], Found]
 ) -> Iterator[tuple[Asked, Found]]:
-    """Each question with its answer, from several clients at once."""
+    """Each request with its answer, from several simultaneous clients."""
     idle: SimpleQueue[Client] = SimpleQueue()
 
     def answer(question: Asked) -> tuple[Asked, Found]:
@@ -241,7 +241,7 @@ def _together(
 
 
 def _miss_words(worker: Worker, corpus: Path, count: int, seed: int) -> tuple[list[str], int]:
-    """The words of sampled titles that do not find their record, and how many were asked."""
+    """The words of sampled titles that do not find their record, and the number tested."""
     chance = random.Random(seed)
     items = sample_items(corpus, count, chance)
     asked = [(chance.choice(words), item) for item in items if (words := title_words(item))]
@@ -259,7 +259,7 @@ def _id(item: Item) -> str:
 
 
 def _finds(client: Client, asked: tuple[str, Item]) -> bool:
-    """Whether a word finds the record whose title holds it, among those of its moment."""
+    """Whether a word finds the record with it in the title, among the records of the same time."""
     word, item = asked
     moment = item["created_at_epoch"]
     narrow = {"dateStart": moment, "dateEnd": moment, "format": "full", "limit": PAGE}

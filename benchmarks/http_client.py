@@ -1,4 +1,4 @@
-"""One client on one keep-alive connection, as thin as the standard library allows."""
+"""A client with one keep-alive connection, as thin as the standard library allows."""
 
 import http.client
 import json
@@ -9,12 +9,12 @@ from typing import Any
 from urllib.parse import quote_from_bytes
 
 NO_ANSWER = 0
-"""Status of a request that the worker did not answer."""
+"""The status of a request without an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back, and after how many seconds."""
+    """An answer, and the seconds that it took."""
 
     status: int
     body: bytes
@@ -27,7 +27,7 @@ class Answer:
 
 
 def url(path: str, parameters: Mapping[str, object]) -> str:
-    """A path with its query string; lone surrogates and bytes are escaped as they are."""
+    """A path with its query string; lone surrogates and raw bytes are escaped unchanged."""
     pairs = (f"{name}={_escaped(value)}" for name, value in parameters.items())
     return f"{path}?{'&'.join(pairs)}" if parameters else path
 
@@ -38,13 +38,13 @@ def _escaped(value: object) -> str:
 
 
 class Client:
-    """Asks one request after the other."""
+    """Sends one request after the other."""
 
     def __init__(self, host: str, port: int) -> None:
         self._connection = http.client.HTTPConnection(host, port, timeout=120)
 
     def get(self, url: str, accept: str = "application/json") -> Answer:
-        """The answer to one request; a broken connection is an answer without a status."""
+        """The answer to a request; a broken connection gives one with NO_ANSWER."""
         started = time.perf_counter()
         try:
             self._connection.request("GET", url, headers={"Accept": accept})

@@ -1,4 +1,4 @@
-"""A worker killed while it writes and embeds, and what it kept held against the texts."""
+"""Kills a worker while it writes and embeds, and compares what it kept with the texts."""
 
 import contextlib
 import os
@@ -25,23 +25,23 @@ from memsvc.core.semantic.cosines import rank_all
 from memsvc.core.semantic.passages import passages
 
 SOONEST, LATEST = 0.2, 4.0
-"""Seconds after it listens in which a worker is killed: it loads its model in the first of them."""
+"""Seconds after its start in which a worker is killed; in the first it loads its model."""
 
 BATCH = 20
-"""Records that are written at once, at most."""
+"""Maximum records per write."""
 
 SAMPLE = 50
-"""Records whose vectors are made again and compared."""
+"""Records that are embedded again and compared."""
 
 TOP = 10
-"""The nearest records that must be the exact ones."""
+"""How many of the nearest records must be exact."""
 
 NEAR = 2e-3
-"""What half precision and another order of additions may change in a number of a vector."""
+"""The error that half precision and another order of additions may cause in a vector."""
 
 
 def kill_often(trial: Trial, items: Sequence[Item], kills: int) -> Row:
-    """Write all records to a worker that is killed again and again, then let it finish."""
+    """Write all records to a worker that is killed repeatedly, then let it finish."""
     waiting = list(items)
     share = -(-len(items) // (kills + 1))
     started = time.monotonic()
@@ -62,7 +62,7 @@ def kill_often(trial: Trial, items: Sequence[Item], kills: int) -> Row:
 def _write_until_killed(
     trial: Trial, worker: Worker, waiting: list[Item], share: int, wait: float
 ) -> list[Item]:
-    """Write a share of the records while a clock runs towards the kill; what is still to write."""
+    """Write records until the worker is killed; return those not written yet."""
     killer = threading.Timer(wait, _kill, (worker.pid,))
     killer.start()
     written = 0
@@ -89,7 +89,7 @@ def _write_all(trial: Trial, worker: Worker, waiting: list[Item]) -> None:
 
 
 def _write(trial: Trial, worker: Worker, batch: list[Item]) -> bool:
-    """Write records and remember those that were acknowledged; False if no answer came."""
+    """Write records and note those that were acknowledged; False without an answer."""
     told = post(worker, batch)
     if told is None:
         return False
@@ -104,7 +104,7 @@ def _write(trial: Trial, worker: Worker, batch: list[Item]) -> bool:
 
 
 def check_kept(trial: Trial) -> Row:
-    """Hold the store and the index against the texts, with no worker around."""
+    """Compare the store and the index with the texts, with no worker running."""
     say("checking the store and the index")
     embedder = load_embedder(trial.settings)
     with opened_store(trial.home) as store:
@@ -128,13 +128,13 @@ def _check_records(trial: Trial, records: Mapping[Ref, Record]) -> None:
     held = {record.source_id for record in records.values()}
     for lost in sorted(trial.stored.keys() - held):
         trial.check(False, f"record {lost} was acknowledged and is lost")
-    trial.check(len(held) == len(records), "a record is there twice")
+    trial.check(len(held) == len(records), "a record is stored twice")
 
 
 def _check_vectors(
     trial: Trial, store: SqliteStore, records: Mapping[Ref, Record], embedder: Embedder
 ) -> dict[Ref, Vector]:
-    """Every record has the vectors that its text calls for, of one fingerprint; gives them."""
+    """Check that every record has the vectors of its text, with one fingerprint; return them."""
     kept = SqliteVectors(store.connections)
     vectors = {
         Ref(kind, id): rows
@@ -143,16 +143,16 @@ def _check_vectors(
             kind, [ref.id for ref in records if ref.kind is kind], embedder.fingerprint
         ).items()
     }
-    trial.check(kept.count_pending() == 0, f"{kept.count_pending()} records still wait")
+    trial.check(kept.count_pending() == 0, f"{kept.count_pending()} records are still pending")
     trial.check(_fingerprints(store) <= {embedder.fingerprint}, "fingerprints are mixed")
-    trial.check(_rows(store) == len(records), "there are vectors of records that are gone")
+    trial.check(_rows(store) == len(records), "there are vectors of records that no longer exist")
     for ref, record in records.items():
         wanted, found = len(passages(record)), len(vectors.get(ref, ()))
-        trial.check(wanted == found, f"{ref} has {found} vectors, its text calls for {wanted}")
+        trial.check(wanted == found, f"{ref} has {found} vectors; its text needs {wanted}")
     for ref in trial.chance.sample(sorted(vectors), min(SAMPLE, len(vectors))):
         made = embed_record(embedder, records[ref])
         same = made.shape == vectors[ref].shape and numpy.allclose(made, vectors[ref], atol=NEAR)
-        trial.check(same, f"{ref} has other vectors than its text")
+        trial.check(same, f"{ref} has vectors that differ from its text's")
     return vectors
 
 
@@ -179,9 +179,9 @@ def _check_index(
     records: Mapping[Ref, Record],
     embedder: Embedder,
 ) -> None:
-    """The index holds as many vectors as the store, and finds what comparing all finds."""
+    """Check that the index has all vectors and finds the same as an exact comparison."""
     counted = sum(map(len, vectors.values()))
-    trial.check(index.count() == counted, f"the index holds {index.count()}, not {counted} vectors")
+    trial.check(index.count() == counted, f"the index has {index.count()}, not {counted} vectors")
     for ref in trial.chance.sample(sorted(records), min(QUERIES, len(records))):
         text = passages(records[ref])[0][0][0]
         sought = embedder.embed(text)
@@ -189,4 +189,4 @@ def _check_index(
         exact = [cosine for _, cosine in rank_all(held, sought)[:TOP]]
         found = [cosine for _, cosine in index.nearest(ref.kind, sought, TOP, Filter())]
         same = len(exact) == len(found) and numpy.allclose(exact, found, atol=NEAR)
-        trial.check(same, f"the index does not find what is nearest to {text[:60]!r}")
+        trial.check(same, f"the index misses the nearest record to {text[:60]!r}")

@@ -1,4 +1,4 @@
-"""Loading a corpus the way a user does, and what that takes."""
+"""Imports a corpus the way a user does, and measures it."""
 
 import contextlib
 import json
@@ -24,7 +24,7 @@ STORE_FILES = ("memsvc.db", "memsvc.db-wal", "memsvc.db-shm")
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What one import took: `peak` is the resident memory in MB, where the system tells it."""
+    """The cost of one import; `peak` is the resident memory in MB, if the system reports it."""
 
     stored: int
     refused: int
@@ -33,7 +33,7 @@ class Load:
 
 
 def load(corpus: Path, home: Path) -> Load:
-    """Import a corpus into the store in `home` with the command line."""
+    """Import a corpus into the store in `home` on the command line."""
     started = time.perf_counter()
     process = start_command(home, "import", "jsonl", str(corpus.absolute()), "--json")
     try:
@@ -42,13 +42,15 @@ def load(corpus: Path, home: Path) -> Load:
         stop(process)
     seconds = time.perf_counter() - started
     if process.returncode != 0:
-        raise click.ClickException(f"{corpus} was not imported. memsvc said:\n{last_words(home)}")
+        raise click.ClickException(
+            f"{corpus} was not imported; memsvc printed:\n{last_words(home)}"
+        )
     report = json.loads((home / "stdout").read_text("utf-8"))
     return Load(report["stored"], report["refused"], seconds, peak)
 
 
 def _watch(process: subprocess.Popen[bytes]) -> float | None:
-    """Wait for a process to end; the peak of its memory, seen every 20 ms."""
+    """Wait for a process to end; return its peak memory, sampled every 20 ms."""
     peak = None
     while process.poll() is None:
         peak = peak_memory(process.pid) or peak
@@ -58,7 +60,7 @@ def _watch(process: subprocess.Popen[bytes]) -> float | None:
 
 
 def store_megabytes(home: Path) -> float:
-    """What the store takes on disk."""
+    """The size of the store on disk."""
     paths = (home / name for name in STORE_FILES)
     return sum(path.stat().st_size for path in paths if path.exists()) / 1e6
 
@@ -74,7 +76,7 @@ def opened_store(home: Path) -> Iterator[SqliteStore]:
 
 
 def contents(home: Path) -> list[tuple[str, str, str]]:
-    """Kind, source and source's id of every record in a store, sorted; doubles stay double."""
+    """Kind, source and source id of every record in a store, sorted, duplicates included."""
     with opened_store(home) as store:
         return sorted(entry for kind in Kind for entry in _of_kind(store, kind))
 
@@ -88,7 +90,7 @@ def _of_kind(store: SqliteStore, kind: Kind) -> Iterator[tuple[str, str, str]]:
 
 
 def interrupt_and_resume(corpus: Path, home: Path, expected: int) -> dict[str, int]:
-    """Break an import off half way, run it again: the records after the first and second run."""
+    """Interrupt an import halfway and run it again; return the records after each run."""
     process = _start_interruptible(corpus, home)
     try:
         _wait_for_records(process, home, expected // 2)
@@ -107,14 +109,14 @@ def interrupt_and_resume(corpus: Path, home: Path, expected: int) -> dict[str, i
 
 
 def _start_interruptible(corpus: Path, home: Path) -> subprocess.Popen[bytes]:
-    """Start an import that heeds Ctrl-C, even where this process was told to ignore it."""
+    """Start an import that reacts to Ctrl-C, even if this process ignores it."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.default_int_handler)
     return start_command(home, "import", "jsonl", str(corpus.absolute()), "--json")
 
 
 def _wait_for_records(process: subprocess.Popen[bytes], home: Path, wanted: int) -> None:
-    """Wait until an import has written so many records, or ended."""
+    """Wait until an import has written this many records or has ended."""
     while process.poll() is None and not (home / "memsvc.db").exists():
         time.sleep(0.005)
     with opened_store(home) as store:
@@ -123,7 +125,7 @@ def _wait_for_records(process: subprocess.Popen[bytes], home: Path, wanted: int)
 
 
 def count_records(home: Path) -> int:
-    """How many records of all kinds are in the store in `home`."""
+    """The number of records in the store in `home`."""
     with opened_store(home) as store:
         return _count(store)
 

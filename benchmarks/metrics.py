@@ -1,4 +1,4 @@
-"""How good a ranking is, and what a list of times comes to."""
+"""Metrics of rankings, and percentiles."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +11,7 @@ Score = dict[str, float]
 
 
 def score(ranking: Sequence[str], gold: Mapping[str, float]) -> Score:
-    """All metrics of one ranking, best first; `gold` holds the grade of each relevant id."""
+    """All metrics of one ranking, best first; `gold` has the grade of each relevant id."""
     ranked = list(dict.fromkeys(ranking))
     top = ranked[:DEPTH]
     return {
@@ -28,7 +28,7 @@ def _ideal(gold: Mapping[str, float]) -> list[float]:
 
 
 def _gain(grades: Iterable[float]) -> float:
-    """Discounted cumulative gain: each grade over the logarithm of its place."""
+    """Discounted cumulative gain: each grade divided by the logarithm of its rank."""
     return sum(grade / math.log2(place + 1) for place, grade in enumerate(grades, 1))
 
 

@@ -1,4 +1,4 @@
-"""Which processes there are, what they use, where they connect: as Linux tells it, or nothing."""
+"""Processes, their memory, CPU time and connections, from Linux's /proc; nothing elsewhere."""
 
 import contextlib
 import ipaddress
@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Final
 
 PROC: Final = Path("/proc")
-"""Where Linux tells of processes; elsewhere they are not checked."""
+"""Linux only; on other systems nothing is checked."""
 
 
 def memory(pid: int) -> dict[str, float | None]:
-    """Resident memory of a process in MB: now, and at its highest."""
+    """The resident memory of a process in MB: now, and its peak."""
     return {"resident MB": _megabytes(pid, "VmRSS"), "peak MB": peak_memory(pid)}
 
 
 def peak_memory(pid: int) -> float | None:
-    """The most memory that a process ever had resident, in MB."""
+    """The peak resident memory of a process, in MB."""
     return _megabytes(pid, "VmHWM")
 
 
@@ -32,7 +32,7 @@ def _megabytes(pid: int, field: str) -> float | None:
 
 
 def cpu_seconds(pid: int) -> float | None:
-    """The processor time that a process has used so far."""
+    """The CPU time that a process has used so far, in seconds."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()
     except OSError:
@@ -41,7 +41,7 @@ def cpu_seconds(pid: int) -> float | None:
 
 
 def processes_of(home: Path) -> list[int] | None:
-    """The other processes that were started over a store; None where no system tells."""
+    """The other processes started for a store; None if the system does not report them."""
     if not (PROC / "self" / "environ").exists():
         return None
     mark = f"MEMSVC_HOME={home}\0".encode()
@@ -59,7 +59,7 @@ def _read(pid: int, name: str) -> bytes:
 
 
 def foreign_connections(pid: int) -> set[str]:
-    """The sockets of a process that lead, or listen, beyond this machine's loopback."""
+    """The sockets of a process that connect or listen beyond loopback."""
     sockets = _sockets(pid)
     return {
         f"{table}: {here} to {there}"
@@ -70,7 +70,7 @@ def foreign_connections(pid: int) -> set[str]:
 
 
 def _sockets(pid: int) -> set[str]:
-    """The numbers of a process's sockets."""
+    """The inode numbers of a process's sockets."""
     found: set[str] = set()
     with contextlib.suppress(OSError):
         for path in (PROC / str(pid) / "fd").iterdir():
@@ -80,7 +80,7 @@ def _sockets(pid: int) -> set[str]:
 
 
 def _table(pid: int, name: str) -> Iterator[tuple[str, str, str]]:
-    """Here, there and the socket of each line: addresses as Linux writes them."""
+    """Local address, remote address and inode of each line, as Linux writes them."""
     for line in _read(pid, f"net/{name}").decode().splitlines()[1:]:
         fields = line.split()
         yield fields[1].partition(":")[0], fields[2].partition(":")[0], fields[9]
@@ -91,7 +91,7 @@ def _is_nowhere(address: str) -> bool:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether an address, in hexadecimal words of the machine's order, is of this machine."""
+    """Whether an address, in hexadecimal words in host byte order, is a loopback address."""
     words = [int(address[at : at + 8], 16) for at in range(0, len(address), 8)]
     known = ipaddress.ip_address(b"".join(word.to_bytes(4, sys.byteorder) for word in words))
     mapped = getattr(known, "ipv4_mapped", None)

@@ -1,4 +1,4 @@
-"""Is the right memory found? Evaluation sets, asked over HTTP."""
+"""Is the right record found? Runs evaluation sets over HTTP."""
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,14 +20,14 @@ from memsvc.schemas.parameters import DEFAULT_DAYS
 ROUTE = "/api/search/observations"
 GROUPED_BY = ("style", "kind")
 TOLERANCE = 0.02
-"""How much nDCG@10 the default time bound may cost."""
+"""How much nDCG@10 the default time window may cost."""
 
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One way to ask all queries of a set: what the row is called, and the parameters added."""
+    """One way to run all queries of a set: the name of its row, and the parameters it adds."""
 
     suffix: str = ""
     parameters: tuple[tuple[str, str], ...] = ()
@@ -42,8 +42,8 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the stores lie and what is asked: `keep` is a folder whose stores are used again, for
-    embedding takes its time; `semantic` is the index.
+    """Where the stores are and which index they use: stores in `keep` are reused, because embedding
+    takes long; `semantic` is the index.
     """
 
     keep: Path | None = None
@@ -65,7 +65,7 @@ def measure_quality(
     place: Place,
     as_json: bool,
 ) -> int:
-    """Measure the evaluation sets of a folder; the exit code says whether all floors held."""
+    """Measure the sets in a folder; the exit code says whether all floors were reached."""
     least = read_floors(floors)
     variants = [DEFAULT, *([ALL_DAYS] if compressed else [])]
     variants += [IN_PROJECT] if project_filter else []
@@ -79,7 +79,7 @@ def measure_quality(
 def _rows(
     sets: Sequence[EvaluationSet], variants: Sequence[Variant], compressed: bool, place: Place
 ) -> Iterator[Row]:
-    """The rows of every set; sets that share a corpus share its store."""
+    """The rows of every set; sets with the same corpus share a store."""
     for corpus in dict.fromkeys(each.corpus for each in sets):
         with home_in(place.keep, corpus.parent.name) as home:
             load(_dated(corpus, home) if compressed else corpus, home)
@@ -92,7 +92,7 @@ def _rows(
 
 
 def _dated(corpus: Path, home: Path) -> Path:
-    """A copy of a corpus with its dates brought forward."""
+    """A copy of a corpus with its dates moved forward."""
     home.mkdir(parents=True, exist_ok=True)
     path = home / corpus.name
     write_items(compress_dates(list(read_items(corpus)), DEFAULT_DAYS), path)
@@ -106,7 +106,7 @@ def _set_rows(client: Client, chosen: EvaluationSet, variants: Sequence[Variant]
 
 
 def _variant_rows(client: Client, chosen: EvaluationSet, variant: Variant) -> Iterator[Row]:
-    """The row of a set asked in one way, and those of its parts."""
+    """The row of a set run in one way, and those of its subsets."""
     answers = {query.id: client.get(variant.url(query)) for query in chosen.queries}
     rankings = {id: _ranking(answer) for id, answer in answers.items()}
     scores = {id: score(rankings.get(id, []), relevant) for id, relevant in chosen.gold.items()}
@@ -121,7 +121,7 @@ def _row(name: str, scores: Sequence[Mapping[str, float]]) -> Row:
 
 
 def _groups(chosen: EvaluationSet) -> dict[str, list[str]]:
-    """The judged queries by what kind of question they are."""
+    """The judged queries by kind of question."""
     groups: dict[str, list[str]] = {}
     for query in chosen.queries:
         for key in GROUPED_BY:
@@ -131,7 +131,7 @@ def _groups(chosen: EvaluationSet) -> dict[str, list[str]]:
 
 
 def _ranking(answer: Answer) -> list[str]:
-    """The records of an answer as ids of the corpus; none if there is no answer."""
+    """The records of an answer as corpus ids; none without an answer."""
     if answer.status != 200:
         return []
     return [str(row["source_id"]) for row in answer.json["results"]]
@@ -151,7 +151,7 @@ def _unanswered(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _below(rows: Sequence[Row], floors: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
-    """Every metric that is below its floor."""
+    """A sentence for each metric below its floor."""
     measured = {row["set"]: row for row in rows}
     for name, metric, least in _floors(floors):
         if name in measured and measured[name][metric] < least:
@@ -169,7 +169,7 @@ def _floors(floors: Mapping[str, Mapping[str, float]]) -> Iterator[tuple[str, st
 
 
 def _compare(rows: Sequence[Row], floors: Mapping[str, Mapping[str, float]]) -> None:
-    """Add to each row how its metrics stand to their floors, and `days=all` to the default."""
+    """Add the differences to the floors, and to `days=all`, to each row."""
     measured = {row["set"]: row for row in rows}
     for row in rows:
         for metric, least in floors.get(row["set"], {}).items():
@@ -179,19 +179,19 @@ def _compare(rows: Sequence[Row], floors: Mapping[str, Mapping[str, float]]) -> 
 
 
 def _bounded_pairs(measured: Mapping[str, Row]) -> Iterator[tuple[Row, Row]]:
-    """Each row with the default bound, with the row of the same queries without a bound."""
+    """Each row with the default window, paired with that of the same queries without a window."""
     for name, unbound in measured.items():
         if ALL_DAYS.suffix in name:
             yield measured[name.replace(ALL_DAYS.suffix, "")], unbound
 
 
 def _costly(rows: Sequence[Row]) -> Iterator[str]:
-    """Every set where the default time bound costs too much."""
+    """A sentence for each set where the default time window costs too much."""
     measured = {row["set"]: row for row in rows}
     for default, unbound in _bounded_pairs(measured):
         cost = unbound["ndcg@10"] - default["ndcg@10"]
         if cost > TOLERANCE and "p50 ms" in default:
-            yield f"{default['set']}: the default bound costs {cost:.3f} nDCG@10 (at most .02)"
+            yield f"{default['set']}: the default window costs {cost:.3f} nDCG@10 (at most .02)"
 
 
 def _summary(rows: Sequence[Row]) -> dict[str, Row]:

@@ -1,4 +1,4 @@
-"""Requests as clients make them, from the real words, names and moments of a corpus."""
+"""Realistic requests, from the real words, names and times of a corpus."""
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ class Questions:
         return " ".join(self._chance.choices(self._everyday, k=self._chance.randint(6, 10)))
 
     def value(self, *fields: str, otherwise: str) -> str:
-        """A value that some record has in one of these fields."""
+        """A value of one of these fields, from some record."""
         for item in self._chance.sample(self._items, min(20, len(self._items))):
             for field in fields:
                 if held := item.get(field):
@@ -39,11 +39,11 @@ class Questions:
         return otherwise
 
     def file(self) -> str:
-        """A path that some record touched."""
+        """A file path from some record."""
         return self.value("files_modified", "files_read", otherwise="README.md")
 
     def folder(self) -> str:
-        """The folder of a path that some record touched."""
+        """A folder from some record."""
         return self.file().rpartition("/")[0] or "src"
 
     def project(self) -> str:
@@ -64,7 +64,7 @@ class Questions:
 
 
 def routes(ask: Questions) -> dict[str, Callable[[], str]]:
-    """For each route, and each typical way to use it, what makes its next request."""
+    """For each route, and each typical way to use it, a function that makes a request."""
     makers = dict(_text_searches(ask)) | dict(_filters(ask)) | dict(_contexts(ask))
     return {name: _urls(path, parameters) for name, (path, parameters) in makers.items()}
 

@@ -1,4 +1,4 @@
-"""A store ranked in this process, in every way; what several ways ask for is found once."""
+"""A store that is ranked in this process in many ways; shared results are computed once."""
 
 import contextlib
 import os
@@ -44,7 +44,7 @@ from memsvc.schemas.parameters import DEFAULT_DAYS
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Judged queries that are averaged together: a set, or the part of it that has one style."""
+    """Judged queries that are averaged: those of a set, or those of one style in it."""
 
     name: str
     queries: tuple[Query, ...]
@@ -54,7 +54,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """One store and what its records are ranked with; `middle` is when half of them were made."""
+    """One store with all that ranking needs; `middle` is the median time of its records."""
 
     home: Path
     store: SqliteStore
@@ -64,7 +64,7 @@ class Bench:
 
     @contextlib.contextmanager
     def semantic(self, filling: Filling) -> Iterator[SemanticWorker]:
-        """The semantic part over an index that knows all records."""
+        """Semantic search with an index of all records."""
         settings = _settings(self.home, filling.index)
         factories = Factories(lambda: self.embedder, lambda *which: open_index(settings, *which))
         semantic = AskedSemantic(self.store, self._vectors(filling.without), factories)
@@ -84,7 +84,7 @@ class Bench:
         return SqliteVectors(connections)
 
     def scores(self, column: Column, way: Way, semantic: SemanticWorker) -> list[Score]:
-        """The scores of the queries of a column, in their order, ranked in one way."""
+        """The scores of a column's queries, in order, ranked in one way."""
         then = self.middle + DEFAULT_DAYS * DAY_MS
         services = Services(self.store, (lambda: then) if way.recent else now_ms, semantic)
         with patched(way.patches):
@@ -103,7 +103,7 @@ class Bench:
 
 
 def bench_of(home: Path, store: SqliteStore, embedder: Embedder) -> Bench:
-    """A store with what it takes to rank it."""
+    """A store with everything needed to rank it."""
     total = store.count(KIND, Filter())
     hits = store.page([KIND], Filter(), newest_first=True, limit=total, offset=0)
     ids: dict[Ref, str] = {}
@@ -115,12 +115,12 @@ def bench_of(home: Path, store: SqliteStore, embedder: Embedder) -> Bench:
 
 
 def embed_missing(store: SqliteStore, embedder: Embedder) -> None:
-    """Give every record of a store its vectors."""
+    """Embed every record of a store."""
     vectors = SqliteVectors(store.connections)
     vectors.queue_others(embedder.fingerprint)
     for step in count():
         if not step % 100 and (waiting := vectors.count_pending()):
-            print(f"{waiting:,} records to be embedded", file=sys.stderr)
+            print(f"{waiting:,} records to embed", file=sys.stderr)
         if not embed_some(vectors, embedder):
             return
 
@@ -130,7 +130,7 @@ def _settings(home: Path, index: str) -> Settings:
 
 
 class AskedStore(SqliteStore):
-    """A store that finds once what several ways ask for: full text takes most of their time."""
+    """A store that caches results, because full text takes most of the time."""
 
     def __init__(self, connections: Connections) -> None:
         super().__init__(connections)
@@ -140,23 +140,23 @@ class AskedStore(SqliteStore):
         self._coverage = lru_cache(None)(plain.coverage)
 
     def rank(self, kind: Kind, query: TypedQuery, selection: Filter, depth: int) -> list[Hit]:
-        """The best matches; again for other weights and bonuses."""
+        """The best matches, cached per weights and bonuses."""
         state = (fulltext.WEIGHTS[kind], bonuses.NEIGHBOURS_BONUS, bonuses.EXACT_BONUS)
         return self._ranks(state, kind, query, selection, depth)
 
     def matches_among(
         self, kind: Kind, query: TypedQuery, selection: Filter, ids: Sequence[int]
     ) -> set[int]:
-        """Those of a few records that match a query."""
+        """Which of these records match a query."""
         return self._matches(kind, query, selection, tuple(sorted(ids)))
 
     def coverage(self, query: TypedQuery, ref: Ref) -> float:
-        """How much of a query a record holds."""
+        """The share of a query's words that a record has."""
         return self._coverage(query, ref)
 
 
 class AskedSemantic(SemanticWorker):
-    """Semantic search that finds once what several ways ask for."""
+    """Semantic search that caches its results."""
 
     def __init__(self, store: SqliteStore, vectors: SqliteVectors, factories: Factories) -> None:
         super().__init__(store, vectors, factories)
@@ -165,12 +165,12 @@ class AskedSemantic(SemanticWorker):
     def nearest(
         self, kind: Kind, text: str, limit: int, selection: Filter
     ) -> list[tuple[int, float]]:
-        """The records nearest to a text, as they were found first; all are indexed before."""
+        """The records nearest to a text, cached; everything is indexed before."""
         return self._answer(kind, text, limit, selection)
 
 
 class Remembering:
-    """An embedder that embeds each text once: every index is asked the same queries."""
+    """An embedder that caches, because every index gets the same queries."""
 
     def __init__(self, embedder: Embedder) -> None:
         self.fingerprint = embedder.fingerprint

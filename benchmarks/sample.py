@@ -1,6 +1,6 @@
-"""A worker over the bundled sample, its clock standing still, and commands asked of it.
+"""A worker with the bundled sample and a fixed clock, and commands to run against it.
 
-It answers from full text alone and in UTC, so that the answers are the same on every machine.
+It uses full text only and UTC, so that its answers are the same on every machine.
 """
 
 import contextlib
@@ -33,8 +33,8 @@ NOW = 1_794_571_200_000  # 2026-11-13 12:00 UTC, the day after the sample's last
 def sample_worker(
     semantic_over: Callable[[SqliteStore], SemanticSearch | None] = lambda store: None,
 ) -> Iterator[str]:
-    """The address of a worker over the sample store; full text alone unless told otherwise."""
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)  # no line for each request
+    """Run a worker with the sample and give its address; by default it uses full text only."""
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)  # do not log each request
     with tempfile.TemporaryDirectory() as home, utc():
         store = open_store(load_settings({"MEMSVC_HOME": home}).database)
         ingest(store, read_jsonl(SAMPLE))
@@ -53,7 +53,7 @@ def sample_worker(
 
 @contextlib.contextmanager
 def utc() -> Iterator[None]:
-    """The process in the zone UTC for a while."""
+    """Switch the process to UTC for a while."""
     before = os.environ.get("TZ")
     os.environ["TZ"] = "UTC"
     time.tzset()
@@ -65,7 +65,7 @@ def utc() -> Iterator[None]:
 
 
 def run_command(command: str, address: str) -> str:
-    """What a curl or memsvc command prints, asked of the worker at this address."""
+    """The output of a curl or memsvc command, run against the worker at this address."""
     words = shlex.split(command.replace("\\\n", " "))
     if words[0] == "curl":
         return run_curl(words[1:], address)
@@ -77,7 +77,7 @@ def run_command(command: str, address: str) -> str:
 
 
 def run_curl(words: list[str], address: str) -> str:
-    """What `curl` with these few options prints."""
+    """The output of `curl`, for the few options that the documents use."""
     method, headers, data, url = "GET", {}, None, ""
     rest = iter(words)
     for word in rest:

@@ -1,13 +1,13 @@
-"""What the layers save: the tokens delivered for a task, against fetching 20 records in full.
+"""What listing before reading saves: tokens per task, compared with reading 20 full records.
 
-Each strategy does the tasks of the skill's evals over the bundled sample, by full text alone, and
-takes every answer as text. A task is found when an accepted record is among those delivered: in
-full, even if a budget clipped it, or as a row. Of a list of the skill's loop only the first five
-rows count. The tokens of a task are those of all its answers; only tasks that are found count.
+Each strategy does the tasks of the skill's evals on the bundled sample, with full text only, and
+takes all answers as text. A task is found if an accepted record is delivered: in full, even if
+clipped by a budget, or as a row. In a list of the skill's loop only the first five rows count. The
+tokens of a task are those of all its answers; only tasks that are found count.
 
-The loop takes the list that fits the question; the others ask one search over all kinds, in the
-same words. Where one record is read whatever the titles say, it is an accepted one of those listed,
-as one who understands titles would choose, or else the first. One task asks for a parameter and has
+The loop takes the list that fits the question; the other strategies run one search over all kinds
+with the same words. A strategy that always reads one record reads an accepted one if it is listed,
+as a reader who understands titles would, or else the first. One task asks for a parameter and has
 no record: only the loop can find it.
 """
 
@@ -30,24 +30,24 @@ WHOLE: Final = "20 in full"
 
 LEAST_FOUND: Final = 28
 LARGEST_SHARE: Final = 0.1
-"""The bar for the loop: tasks found, and its median as a share of that of 20 in full."""
+"""The limits for the loop: tasks found, and its median as a share of that of 20 full records."""
 
 HEADING: Final = re.compile(r"^### (#\d+|[SP]\d+) ", re.M)
-"""How a record in full starts: with its ref."""
+"""The heading of a full record, with its ref."""
 
 
 def measure_savings(*, as_json: bool) -> int:
-    """Do the tasks with each strategy; the exit code says whether the loop clears the bar."""
+    """Do the tasks with each strategy; the exit code says whether the loop is within its limits."""
     rows = savings()
-    section = f"tokens delivered for a task ({ESTIMATOR}), {len(read_tasks())} tasks"
+    section = f"tokens per task ({ESTIMATOR}), {len(read_tasks())} tasks"
     return report({section: list(rows)}, missed(rows[0]), as_json=as_json)
 
 
 @cache
 def savings() -> tuple[Row, ...]:
-    """A row for each strategy, the loop first: tasks found, and what one took.
+    """A row per strategy, the loop first: tasks found, and tokens per task.
 
-    The sample stays the same, so it is measured once.
+    Cached, because the sample never changes.
     """
     tasks = read_tasks()
     with sample_worker() as address:
@@ -75,7 +75,7 @@ def _row(name: str, tokens: Sequence[int], whole: float) -> Row:
 
 
 def missed(loop: Row) -> list[str]:
-    """The sentences that say what of the bar the loop misses."""
+    """A sentence for each limit that the loop misses."""
     failures = []
     if loop["found"] < LEAST_FOUND:
         failures.append(f"{loop['strategy']}: {loop['found']} tasks found, at least {LEAST_FOUND}")
@@ -89,14 +89,14 @@ def missed(loop: Row) -> list[str]:
 
 
 def _loop_and_record(agent: Agent, task: Task) -> Attempt:
-    """The skill's loop, and one record also where a title is enough; help has none to read."""
+    """The skill's loop plus one record even if a title is enough; help has no record to read."""
     attempt = agent.solve(task)
     done = attempt.pages[-1] == "help" or attempt.commands[-1].startswith(agent.pages.reading)
     return attempt if done else _read_one(agent, attempt)
 
 
 def _layers(agent: Agent, task: Task) -> Attempt:
-    """Five rows, what stands around the first of them, and one record."""
+    """Five rows, the timeline around the first, and one record."""
     attempt = Attempt(task)
     rows = _listed(agent, attempt, f"{_search(task)} --limit 5")
     if rows:
@@ -115,7 +115,7 @@ def _rows(agent: Agent, task: Task) -> Attempt:
 
 
 def _full(options: str) -> Strategy:
-    """The best records in full at once."""
+    """A search that returns full records."""
 
     def solve(agent: Agent, task: Task) -> Attempt:
         attempt = Attempt(task)
@@ -127,7 +127,7 @@ def _full(options: str) -> Strategy:
 
 
 def _search(task: Task) -> str:
-    """One search over all kinds, in the words of the question."""
+    """One search over all kinds, with the words of the question."""
     return f"memsvc search {shlex.join(words_of(task['question']) or ['memory'])}"
 
 
@@ -136,7 +136,7 @@ def _listed(agent: Agent, attempt: Attempt, command: str) -> list[str]:
 
 
 def _read_one(agent: Agent, attempt: Attempt) -> Attempt:
-    """Read the accepted record among those listed, or else the first."""
+    """Read the accepted record if it is listed, or else the first."""
     if attempt.seen:
         agent.read(attempt, attempt.seen[max(attempt.rank, 1) - 1])
     return attempt

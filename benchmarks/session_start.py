@@ -1,4 +1,4 @@
-"""What a session waits for: the start page, the hook in bad moments, the MCP server."""
+"""How long a session waits at its start: for the page, the hook in bad moments, the MCP server."""
 
 import contextlib
 import json
@@ -31,13 +31,13 @@ REQUESTS = 500
 RUNS = 7
 
 PAGE_MS, HOOK_SECONDS, MCP_SECONDS, TOOL_TOKENS = 10.0, 1.5, 1.5, 1200
-"""The most that the page may take at the median, the hook and the server ever, all tools cost."""
+"""Limits: median for the page, worst case for the hook and the server, tokens of all tools."""
 
 Row = dict[str, Any]
 
 
 def measure_start(corpus: Path, *, as_json: bool) -> int:
-    """Measure a corpus; the exit code says whether every bound was kept."""
+    """Measure with a corpus; the exit code says whether all limits were kept."""
     with temporary_home() as folder:
         print(f"importing {corpus.name}", file=sys.stderr)
         stored = load(corpus, folder / "store").stored
@@ -56,16 +56,18 @@ def _failures(page: Row, hook: Sequence[Row], server: Row) -> list[str]:
     late = [row for row in hook if row["worst s"] > HOOK_SECONDS or row["failed"]]
     failures = [f"hook, {row['moment']}: failed or later than {HOOK_SECONDS} s" for row in late]
     if page["p50 ms"] > PAGE_MS:
-        failures.append(f"the start page takes {page['p50 ms']:.1f} ms, at most {PAGE_MS:.0f}")
+        failures.append(
+            f"the session-start page takes {page['p50 ms']:.1f} ms, at most {PAGE_MS:.0f}"
+        )
     if server["to the first answer s, worst"] > MCP_SECONDS:
-        failures.append(f"the MCP server starts later than {MCP_SECONDS} s")
+        failures.append(f"the MCP server takes longer to start than {MCP_SECONDS} s")
     if server[f"tools, tokens ({ESTIMATOR})"] > TOOL_TOKENS:
         failures.append(f"the tools cost more than {TOOL_TOKENS} tokens")
     return failures
 
 
 def _start_pages(client: Client, ask: Questions, stored: int) -> Row:
-    """The start pages of many projects, one after the other."""
+    """The session-start pages of many projects, one after the other."""
     make = routes(ask)["- session start"]
     times = [1000 * client.get(make(), "text/markdown").seconds for _ in range(REQUESTS)]
     shares = {f"p{round(100 * share)} ms": percentile(times, share) for share in (0.5, 0.95)}
@@ -90,18 +92,18 @@ def _without_worker() -> Iterator[Row]:
 
 
 def _with_much(folder: Path) -> Iterator[Row]:
-    """Ten megabytes of memories, a thousand of ten kilobytes."""
+    """Ten megabytes of records: a thousand of ten kilobytes each."""
     home = folder / "much"
     note = Observation(narrative="a b c d " * 1250, project=home.name, source="made")
     made = [replace(note, title=f"note {n}", source_id=str(n)) for n in range(1000)]
     with opened_store(home) as store:
         store.write(made)
     with running_worker(home) as worker:
-        yield _hook("10 MB of memories", worker.port, home)
+        yield _hook("10 MB of records", worker.port, home)
 
 
 def _hook(moment: str, port: int, project: Path) -> Row:
-    """Run the hook as a session does in a folder; how long it took and how much it printed."""
+    """Run the hook as a session in a folder does; return its seconds and what it printed."""
     print(f"hook, {moment}", file=sys.stderr)
     script = Path(sys.executable).with_name("memsvc-hook")
     environment = os.environ | {"MEMSVC_PORT": str(port), "CLAUDE_PROJECT_DIR": str(project)}

@@ -1,10 +1,10 @@
-"""An agent that has nothing but the skill's pages: what it finds, and what it reads for that.
+"""A scripted agent that follows the skill's pages: what it finds, and the tokens it reads.
 
-    python -m benchmarks.skill_agent        prints what each task of evals/tasks.json took
+    python -m benchmarks.skill_agent        prints the result of each task of evals/tasks.json
 
-No model is asked. The agent goes down the decision table of SKILL.md, takes the command that the
-first fitting line shows, puts the question's words in place of the example's, and follows the loop:
-list, list once more in other words when nothing fits, read a row when a title is too little.
+It uses no model. The agent takes the command of the first row in SKILL.md's decision table that
+fits, replaces the example's words with those of the question, and follows the loop: list, list
+again with other words if nothing fits, read a record if a title is not enough.
 """
 
 import json
@@ -22,7 +22,7 @@ from memsvc.entrypoints.skill.install import tree
 
 TASKS = tree() / "evals" / "tasks.json"
 MOST_ROWS = 5
-"""Rows of a list that count: what an agent looks at before it words its question anew."""
+"""Rows of a list that count: those an agent looks at before it rewords its question."""
 
 MONTHS = "january february march april may june july august september october november december"
 DAYS = "monday tuesday wednesday thursday friday saturday sunday"
@@ -74,10 +74,10 @@ CUES = {
     ),
     "sessions": re.compile(r"\bsessions?\b(?= (?:where|when|about|in which))|\bwhole\b", re.I),
 }
-"""What in a question makes a line of the decision table fit. A line without a cue always fits."""
+"""What in a question makes a row of the decision table fit. A row without a cue always fits."""
 
 NEEDS_RECORD = re.compile(r"\b(?:why|how|stop|continue)\b|怎么|为什么|なぜ|どう|왜|어떻게", re.I)
-"""A title seldom says why or how, or what was to come next."""
+"""A title rarely says why or how, or what was next."""
 
 STOP_WORDS = frozenset(
     """a about again all already also always an and any anybody anymore anything are around as ask
@@ -97,7 +97,7 @@ STOP_PHRASES = re.compile(
 
 @dataclass(frozen=True)
 class Line:
-    """One line of the decision table: the page that it points to, the command that it shows."""
+    """One row of the decision table: its page and its command."""
 
     page: str
     command: str
@@ -125,7 +125,7 @@ class Pages:
         return [Line(page, command.strip("`")) for command, page in rows]
 
     def _pointers(self) -> list[Line]:
-        """Operations that SKILL.md names with a condition of their own outside the table."""
+        """Operations that SKILL.md names outside the table, with their own condition."""
         pointed = re.findall(r"\[([\w-]+)\]\(operations/[\w-]+\.md\)\s+when", self.skill)
         return [Line(page, self._shown(page)) for page in pointed if page in CUES]
 
@@ -134,7 +134,7 @@ class Pages:
         return text.split("```bash\n", 1)[1].split("\n", 1)[0]
 
     def line_for(self, question: str) -> Line:
-        """The first line that fits, its command spelt out."""
+        """The first row that fits, with its full command."""
         fitting = (
             line for line in self.lines if line.page not in CUES or CUES[line.page].search(question)
         )
@@ -144,29 +144,29 @@ class Pages:
 
 @dataclass
 class Attempt:
-    """What the agent did for a task."""
+    """What the agent did for one task."""
 
     task: dict[str, Any]
     pages: list[str] = field(default_factory=list)
     commands: list[str] = field(default_factory=list)
     tokens: int = 0
     seen: Sequence[str] = ()
-    """The refs that it looked at, in order."""
+    """The refs that the agent looked at, in order."""
 
     @property
     def rank(self) -> int:
-        """The place of the first accepted record among those it looked at, 0 when there is none."""
+        """The rank of the first accepted record among those it looked at; 0 if there is none."""
         return next((n for n, ref in enumerate(self.seen, 1) if ref in self.task["answer"]), 0)
 
 
 class Agent:
-    """It reads the skill and asks the worker at an address."""
+    """Reads the skill and queries the worker at an address."""
 
     def __init__(self, address: str) -> None:
         self.address, self.pages = address, Pages()
 
     def solve(self, task: dict[str, Any]) -> Attempt:
-        """Follow the loop: at most two lists, then one record if a title says too little."""
+        """Follow the loop: at most two lists, then one record if a title is not enough."""
         attempt, rows = Attempt(task), []
         for line in self._plan(task["question"]):
             attempt.pages.append(line.page)
@@ -180,7 +180,7 @@ class Agent:
         return attempt
 
     def _plan(self, question: str) -> list[Line]:
-        """The line that fits, and step 1 as the second wording."""
+        """The row that fits, then step 1 as the second attempt."""
         second = Line("observations", self.pages.first_step)
         first = self.pages.line_for(question)
         return [first, second] if first.page != second.page else [first]
@@ -190,7 +190,7 @@ class Agent:
         self.run(attempt, self.pages.reading + ref.removeprefix("#"))
 
     def run(self, attempt: Attempt, command: str) -> str:
-        """What a command prints; its tokens count."""
+        """The output of a command; its tokens are counted."""
         printed = run_command(command, self.address)
         attempt.commands.append(command)
         attempt.tokens += count_tokens(printed)
@@ -198,7 +198,7 @@ class Agent:
 
 
 def fill(line: Line, task: dict[str, Any], pages: Pages) -> str:
-    """A line's command with the task's words in place of the example's."""
+    """The command of a row, with the task's words instead of the example's."""
     question = task["question"]
     command = pages.around if line.page == "timeline" and REF.search(question) else line.command
     head, options = split(command)
@@ -213,14 +213,14 @@ def fill(line: Line, task: dict[str, Any], pages: Pages) -> str:
 
 
 def split(command: str) -> tuple[list[str], list[str]]:
-    """The name of a command and its options, without what the example asks for."""
+    """The name of a command and its options, without the example's words."""
     words = shlex.split(command)
     start = next((n for n, word in enumerate(words) if word.startswith("--")), len(words))
     return words[: 2 if words[1] == "help" else 3], words[start:]
 
 
 def subject_of(page: str, question: str) -> tuple[list[str], list[str]]:
-    """What stands bare in the command, and the words that rank within it."""
+    """The argument of the command, and the words to rank by."""
     if page == "timeline":
         ref = REF.search(question)
         return [ref[0].removeprefix("#") if ref else date_in(question)], []
@@ -239,14 +239,14 @@ def subject_of(page: str, question: str) -> tuple[list[str], list[str]]:
 
 
 def words_of(question: str) -> list[str]:
-    """The words of a question that a record could hold."""
+    """The words of a question that a record could contain."""
     plain = STOP_PHRASES.sub(" ", question.lower()) if not question.isascii() else question.lower()
     found = re.findall(r"[\w'/.-]*\w", plain)
     return [word for word in dict.fromkeys(found) if word not in STOP_WORDS]
 
 
 def date_in(question: str) -> str:
-    """The day that a question names, as a date; the present is the sample worker's."""
+    """The day that a question names, as a date, relative to the sample worker's clock."""
     found = DAY.search(question)
     assert found
     today = datetime.fromtimestamp(NOW / 1000, UTC)
@@ -277,7 +277,7 @@ def listed(printed: str) -> list[tuple[str, str]]:
 
 
 def fits(line: Line, question: str, rows: list[tuple[str, str]]) -> bool:
-    """Whether a row is worth a look: its title shares a word, or the path or time is enough."""
+    """Whether any row fits: a title shares a word with the question, or path or time suffices."""
     if line.page not in ("observations", "sessions", "prompts"):
         return bool(rows)
     words = [word[:5] for word in words_of(question)]
@@ -286,7 +286,7 @@ def fits(line: Line, question: str, rows: list[tuple[str, str]]) -> bool:
 
 @dataclass(frozen=True)
 class Report:
-    """How the tasks went."""
+    """The results of all tasks."""
 
     attempts: list[Attempt]
 
@@ -316,14 +316,14 @@ def read_tasks() -> list[dict[str, Any]]:
 
 
 def run_tasks() -> Report:
-    """All tasks, one after the other, over the sample store."""
+    """Do all tasks, one after the other, on the sample store."""
     with sample_worker() as address:
         agent = Agent(address)
         return Report([agent.solve(task) for task in read_tasks()])
 
 
 def main() -> None:
-    """Print each task with what it took."""
+    """Print the result of each task."""
     report = run_tasks()
     for attempt in report.attempts:
         facts = f"rank {attempt.rank} · {attempt.tokens} of {attempt.task['budget']} tokens"

@@ -1,4 +1,4 @@
-"""How fast: loading, starting, each route alone, and eight clients at once."""
+"""How fast are import, start, each route, and eight simultaneous clients?"""
 
 import os
 import random
@@ -27,7 +27,7 @@ TOGETHER = tuple(
     for route in ("1 observations", "2 sessions", "3 prompts")
     for form in ("words", "question")
 )
-"""What many clients ask at once."""
+"""What the simultaneous clients request."""
 
 Section = dict[str, Any]
 
@@ -35,7 +35,7 @@ Section = dict[str, Any]
 def measure_speed(
     corpus: Path, *, seconds: float, interrupt: bool, clients: int, as_json: bool
 ) -> int:
-    """Measure a corpus; the exit code says whether every request was answered."""
+    """Measure with a corpus; the exit code says whether every request was answered."""
     with temporary_home() as folder:
         sections, failures = _measure(corpus, folder, seconds, interrupt, clients)
     return report(sections, failures, as_json=as_json)
@@ -65,10 +65,10 @@ def _failed(sections: Section) -> list[Section]:
 
 def _notes(derived: int) -> str:
     if not derived:
-        return "sessions and prompts are those of the corpus"
+        return "sessions and prompts come from the corpus"
     return (
-        f"{derived:,} sessions and prompts, of which the corpus has none, were made from the "
-        "first record of each work session, after the import that was timed"
+        f"the corpus has no sessions or prompts; {derived:,} were made from the first record of "
+        "each work session, after the timed import"
     )
 
 
@@ -80,7 +80,7 @@ def _measure_import(corpus: Path, home: Path) -> Section:
         "records": took.stored,
         "refused": took.refused,
         "seconds": took.seconds,
-        "records a second": round(took.stored / took.seconds),
+        "records per second": round(took.stored / took.seconds),
         "peak memory MB": took.peak,
         "store MB": size,
         "store / JSON": size / read,
@@ -88,14 +88,14 @@ def _measure_import(corpus: Path, home: Path) -> Section:
 
 
 def _raw_megabytes(corpus: Path) -> float:
-    """The size of a corpus when it is not compressed."""
+    """The uncompressed size of a corpus."""
     with temporary_home() as home:
         write_items(read_items(corpus), home / "corpus.jsonl")
         return (home / "corpus.jsonl").stat().st_size / 1e6
 
 
 def _measure_interrupt(corpus: Path, folder: Path, failures: list[str]) -> Section:
-    """Compare an import that was broken off and run again with the one that was not."""
+    """Compare an import that was interrupted and run again with a clean one."""
     print("importing again, with an interruption", file=sys.stderr)
     clean, home = contents(folder / "store"), folder / "interrupted"
     found: Section = interrupt_and_resume(corpus, home, len(clean))
@@ -108,7 +108,7 @@ def _measure_interrupt(corpus: Path, folder: Path, failures: list[str]) -> Secti
 
 
 def _load_derived(corpus: Path, folder: Path, home: Path) -> int:
-    """Give a corpus without sessions or prompts some; how many."""
+    """Add sessions or prompts to a corpus without them; return how many."""
     kinds = missing_kinds(corpus)
     if not kinds:
         return 0
@@ -123,7 +123,7 @@ def _questions(corpus: Path, stored: int) -> Questions:
 
 
 def _measure_starts(home: Path, ask: Questions) -> Section:
-    """From the start of the process to the first answers; the median of several starts."""
+    """The time from the start of the process to the first answers; the median of several starts."""
     first = routes(ask)[TOGETHER[0]]
     health = [_start(home, "/api/health") for _ in range(STARTS)]
     query = [_start(home, first()) for _ in range(STARTS)]
@@ -152,7 +152,7 @@ def _measure_worker(
 
 
 def _measure_route(client: Client, name: str, make: Callable[[], str], seconds: float) -> Section:
-    """One route with one client: different requests, for so long or so many."""
+    """Measure one route with one client: different requests, up to a time or a number."""
     print(f"asking {name}", file=sys.stderr)
     times: list[float] = []
     errors, end = 0, time.perf_counter() + seconds
@@ -173,8 +173,8 @@ def _spread(times: Sequence[float]) -> Section:
 def _measure_together(
     worker: Worker, makers: dict[str, Callable[[], str]], seconds: float, clients: int
 ) -> Section:
-    """Words and questions on routes 1 to 3, from many clients at once."""
-    print(f"{clients} clients at once", file=sys.stderr)
+    """Words and questions on routes 1 to 3, from many simultaneous clients."""
+    print(f"{clients} simultaneous clients", file=sys.stderr)
     urls = [[makers[name]() for _ in range(200) for name in TOGETHER] for _ in range(clients)]
     before = cpu_seconds(worker.pid)
     shares = ask_together(worker.host, worker.port, urls, seconds)

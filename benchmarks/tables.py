@@ -1,4 +1,4 @@
-"""Tables for people, JSON for programs, and the machine that was measured."""
+"""Prints results: tables for people, JSON for programs, and the machine used."""
 
 import json
 import os
@@ -13,13 +13,13 @@ Row = Mapping[str, Any]
 
 
 def machine() -> str:
-    """What the numbers were measured on."""
+    """The machine that was measured."""
     python, system = platform.python_version(), f"{platform.system()} {platform.machine()}"
     return f"Python {python} · SQLite {sqlite3.sqlite_version} · {os.cpu_count()} cores · {system}"
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Rows under their names, columns aligned: the first to the left, the others to the right."""
+    """Rows as a table; the first column is left-aligned, the others right-aligned."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     cells = [names, *([_cell(row.get(name)) for name in names] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
@@ -40,7 +40,7 @@ def _cell(value: Any) -> str:
 
 
 def report(sections: Mapping[str, Any], failures: Sequence[str], *, as_json: bool) -> int:
-    """Print what was measured; the exit code is 1 if anything failed."""
+    """Print the results; the exit code is 1 if anything failed."""
     if as_json:
         body = {"machine": machine(), **sections, "failures": list(failures)}
         click.echo(json.dumps(body, ensure_ascii=False))

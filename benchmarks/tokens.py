@@ -1,4 +1,4 @@
-"""What answers cost an agent, how well that is estimated, and that a budget is never exceeded."""
+"""What answers cost an agent, how good the estimate is, and whether budgets are ever exceeded."""
 
 import random
 import statistics
@@ -28,7 +28,7 @@ Texts = tuple[list[str], list[str]]
 SAMPLE = 5000
 ROW_QUERIES = 300
 TARGET = 40
-"""The most tokens that a row of an index may cost as text, at the median."""
+"""Maximum median tokens of an index row as text."""
 
 FORMATS = tuple((form, kind) for form in ("index", "full") for kind in ("json", "text"))
 ROUTES = ("/api/search", "/api/search/observations", "/api/timeline/by-query")
@@ -36,7 +36,7 @@ BUDGETED = ROUTES[:2]
 
 
 def measure_tokens(corpus: Path, *, count: int, tokenizer: Path | None, as_json: bool) -> int:
-    """Measure rows and budgets; the exit code says whether every budget was kept."""
+    """Measure rows and budgets; the exit code says whether all budgets were kept."""
     real = read_tokenizer(tokenizer) if tokenizer else None
     chance = random.Random(1)
     with temporary_home() as home:
@@ -87,7 +87,7 @@ def _row_texts(client: Client, ask: Questions) -> Texts:
 def _estimates(
     client: Client, chance: random.Random, tokenizer: Tokenizer, rows: Texts
 ) -> dict[str, Any]:
-    """The section that holds the estimator against a real tokenizer."""
+    """The section that compares the estimator with a real tokenizer."""
     names = ("records, markdown", "records, JSON", "rows, markdown", "rows, JSON")
     texts = (*records_in_full(client, chance), *rows)
     errors = estimator_errors(tokenizer, dict(zip(names, texts, strict=True)))
@@ -97,7 +97,7 @@ def _estimates(
 def _try_budgets(
     client: Client, ask: Questions, chance: random.Random, count: int
 ) -> tuple[int, list[str]]:
-    """Random queries with every budget in every format: how many, and which cost more."""
+    """Random queries with every budget in every format: the number tested, and the failures."""
     wrong: list[str] = []
     requests = 0
     for done in range(count):
@@ -110,14 +110,14 @@ def _try_budgets(
 
 
 def _random_query(ask: Questions, chance: random.Random) -> str:
-    """Words, a question, foreign scripts, or a long text."""
+    """Words, a question, other scripts, or a long text."""
     long = " ".join(ask.question() for _ in range(50))
     script = f"{chance.choice(SCRIPTS)} {ask.words()}"
     return chance.choice([ask.words(), ask.words(), ask.question(), script, long])
 
 
 def _budgeted(query: str, chance: random.Random) -> Iterator[tuple[str, int]]:
-    """Requests for one query: each format with the smallest, a small and a large budget."""
+    """The requests for one query: each format with the smallest, a small and a large budget."""
     budgets = (MIN_BUDGET, chance.randint(MIN_BUDGET, 600), chance.randint(600, 6000))
     for form, render in FORMATS:
         for budget in budgets:
@@ -126,7 +126,7 @@ def _budgeted(query: str, chance: random.Random) -> Iterator[tuple[str, int]]:
 
 
 def _overdrawn(client: Client, asked: str, budget: int) -> list[str]:
-    """The sentence that says how an answer broke its budget or misstated its own cost."""
+    """A sentence if an answer exceeded its budget or misstated its own cost."""
     answer = client.get(asked)
     body = answer.body.decode("utf-8")
     cost = count_tokens(body)

@@ -1,4 +1,4 @@
-"""One run: a worker over a store of its own, watched while it serves, and what was found wrong."""
+"""One trial: a worker with its own store, watched while it runs, and the failures found."""
 
 import contextlib
 import random
@@ -23,12 +23,12 @@ from memsvc.core.ports.vectors import Embedder, SemanticIndex
 INDEX: Final = "chroma"
 
 QUERIES = 12
-"""Questions whose answers must be the same before and after."""
+"""How many questions must have the same answers before and after."""
 
 
 @dataclass
 class Trial:
-    """One run: where, what was found wrong, and what the worker said it had stored."""
+    """One trial: its folder, the failures found, and what the worker acknowledged."""
 
     home: Path
     chance: random.Random
@@ -41,21 +41,21 @@ class Trial:
         return load_settings({"MEMSVC_HOME": str(self.home), "MEMSVC_SEMANTIC": INDEX})
 
     def check(self, holds: bool, sentence: str) -> None:
-        """Note what does not hold."""
+        """Record a failure unless `holds`."""
         if not holds:
             self.failures.append(sentence)
             say(f"FAILED {sentence}")
 
 
 def say(text: str) -> None:
-    """Tell who watches how far it is."""
+    """Print progress on standard error."""
     print(text, file=sys.stderr, flush=True)
 
 
 @contextlib.contextmanager
 def serving(trial: Trial) -> Iterator[Worker]:
-    """A worker over the store, whose connections are watched."""
-    (trial.home / "worker.json").unlink(missing_ok=True)  # of one that was killed
+    """Run a worker on the store and watch its connections."""
+    (trial.home / "worker.json").unlink(missing_ok=True)  # left by a killed worker
     with running_worker(trial.home, INDEX) as worker, _watched(trial, worker.pid):
         yield worker
 
@@ -78,7 +78,7 @@ def _watched(trial: Trial, pid: int) -> Iterator[None]:
 
 
 def post(worker: Worker, batch: Sequence[Item]) -> Any:
-    """What a worker answers to records; None if it does not."""
+    """A worker's answer to a write; None without an answer."""
     with direct_session() as session, contextlib.suppress(requests.RequestException):
         place = f"http://{worker.host}:{worker.port}/api/import"
         response = session.post(place, json={"records": list(batch)}, timeout=PATIENCE)
@@ -87,7 +87,7 @@ def post(worker: Worker, batch: Sequence[Item]) -> Any:
 
 
 def direct_session() -> requests.Session:
-    """A session that heeds no proxy and no netrc."""
+    """A session that ignores proxies and netrc."""
     session = requests.Session()
     session.trust_env = False
     return session
@@ -95,13 +95,13 @@ def direct_session() -> requests.Session:
 
 @contextlib.contextmanager
 def opened_index(trial: Trial, store: SqliteStore, embedder: Embedder) -> Iterator[SemanticIndex]:
-    """The index as the worker left it, locked meanwhile."""
+    """The index as the worker left it, locked while in use."""
     name = SqliteVectors(store.connections).store_name()
     index = open_index(trial.settings, embedder, name)
     try:
         trial.check(
             SqliteVectors(store.connections).count_changes(index.position()) == 0,
-            "the index has not followed every change",
+            "the index has not applied every change",
         )
         yield index
     finally:

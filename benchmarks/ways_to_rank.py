@@ -1,4 +1,4 @@
-"""Ways to rank: what each leaves out of the ranking or of the vectors, or does otherwise."""
+"""Ways to rank: what each leaves out of the ranking or the vectors, or does differently."""
 
 import contextlib
 import math
@@ -28,14 +28,14 @@ from memsvc.core.semantic.passages import passages
 KIND = Kind.OBSERVATION
 
 RECIPROCAL = 60
-"""The k of reciprocal rank fusion, as in its paper."""
+"""The k of reciprocal rank fusion, as in the paper."""
 
 Alter = Callable[[Record, Vector], Vector]
 Patch = tuple[ModuleType, str, object]
 
 
 def _by_search(services: Services, search: SearchRequest) -> list[Ref]:
-    """What a search finds. Raises ClickException where meaning should have a say and has none."""
+    """The results of a search. Raises ClickException if a needed semantic search fails."""
     found = ranking.rank_candidates(services, search)
     if found.degraded:
         raise click.ClickException(found.degraded)
@@ -47,7 +47,7 @@ def _by_words(services: Services, search: SearchRequest) -> list[Ref]:
 
 
 def _by_cosine(services: Services, search: SearchRequest) -> list[Ref]:
-    """The records nearest in meaning, whatever words they hold and however old they are."""
+    """The most similar records, whatever their words or age."""
     if services.semantic is None or not search.query.searchable:
         return []
     text = plain_text(search.text)
@@ -58,7 +58,7 @@ def _by_cosine(services: Services, search: SearchRequest) -> list[Ref]:
 def _fuse_by_places(
     lexical: Mapping[Hashable, float], cosines: Mapping[Hashable, float], coverage: float
 ) -> dict[Hashable, Fused]:
-    """Reciprocal rank fusion, in place of `memsvc.fusion.fuse`."""
+    """Reciprocal rank fusion, instead of `memsvc.core.fusion.fuse`."""
     lexically, semantically = _reciprocals(lexical), _reciprocals(cosines)
     keys = {**lexically, **semantically}
     return {key: Fused(lexically.get(key, 0.0), semantically.get(key, 0.0)) for key in keys}
@@ -73,8 +73,8 @@ def _reciprocals(values: Mapping[Hashable, float]) -> dict[Hashable, float]:
 class Filling:
     """An index, and what is left out of its vectors: `titles`, `parts` or nothing.
 
-    It is the exact one unless a row names another, so that what an index loses does not mix with
-    what an idea adds.
+    It is the exact index unless a row names another, to separate the effect of an idea from the
+    losses of an index.
     """
 
     index: str = "exact"
@@ -83,8 +83,8 @@ class Filling:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One row: how the queries are ranked. `recent` moves the clock back, so that half of the
-    records lie inside the default bound; the corpora are years old.
+    """One row: how the queries are ranked. `recent` moves the clock back so that half of the
+    records are inside the default window; the corpora are years old.
     """
 
     name: str
@@ -121,12 +121,12 @@ WAYS = (
     Way("index sqlite-vec", Filling("sqlite-vec")),
 )
 ON_A_SERVER = Way("index chroma-http", Filling("chroma-http"))
-"""Measured only where the environment names the server."""
+"""Only measured if the environment names a server."""
 
 
 @contextlib.contextmanager
 def patched(patches: Sequence[Patch]) -> Iterator[None]:
-    """Names of modules stand for other values, until the end."""
+    """Replace values in modules for a while."""
     before = [(module, name, getattr(module, name)) for module, name, _ in patches]
     try:
         for module, name, value in patches:
@@ -138,10 +138,9 @@ def patched(patches: Sequence[Patch]) -> Iterator[None]:
 
 
 class Altered(SqliteVectors):
-    """The vectors of a store as an alteration leaves them, once all changes were asked for.
+    """The vectors of a store, altered when changes are read.
 
-    They are altered in the store, not in the index: a selection of few records never asks the
-    index.
+    They are altered in the store, not in the index, because small selections never use the index.
     """
 
     def __init__(self, connections: Connections, alter: Alter) -> None:
@@ -150,7 +149,7 @@ class Altered(SqliteVectors):
         self._altered: dict[Ref, Vector] = {}
 
     def changes(self, position: int, limit: int, fingerprint: str) -> list[Change]:
-        """The next changes, with vectors altered."""
+        """The next changes, with altered vectors."""
         changes = super().changes(position, limit, fingerprint)
         records = self.records(change.ref for change in changes)
         return [self._followed(change, records.get(change.ref)) for change in changes]
@@ -168,18 +167,18 @@ class Altered(SqliteVectors):
 
 
 def without_parts(record: Record, vectors: Vector) -> Vector:
-    """The first vector of a record alone."""
+    """Only the first vector of a record."""
     return vectors[:1]
 
 
 def without_title(record: Record, vectors: Vector, embed: Callable[[str], Vector]) -> Vector:
-    """The vectors of a record with its title taken out of the first again.
+    """The vectors of a record with its title removed from the first.
 
-    That of a long record is then the mean of its parts, any other taken to be of length 1: with
-    files it is a little shorter, and a little of the title stays.
+    For a long record, that leaves the mean of its passages. Any other is assumed to have length 1;
+    with files it is a little shorter, so a little of the title remains.
     """
     (*_, (title, weight)) = mixture = passages(record)[0]
-    if sum(each for _, each in mixture) < 1 + weight / 2:  # the other weights come to 1
+    if sum(each for _, each in mixture) < 1 + weight / 2:  # the other weights add up to 1
         return vectors
     if len(vectors) > 1:
         return numpy.stack([unit(vectors[1:].mean(axis=0)), *vectors[1:]])

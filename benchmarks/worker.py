@@ -1,4 +1,4 @@
-"""A real worker in its own process, over a store of its own; stopped and removed afterwards."""
+"""A real worker in its own process, with its own store; both are removed afterwards."""
 
 import contextlib
 import json
@@ -16,12 +16,12 @@ import click
 from benchmarks.http_client import Client
 
 PATIENCE = 60.0
-"""Seconds that a worker may take to listen, and to end."""
+"""Seconds that a worker may take to start, and to stop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """A running worker: its process id, where it listens, and when it was started."""
+    """A running worker: its process id, its address, and when it was started."""
 
     pid: int
     host: str
@@ -40,14 +40,14 @@ class Worker:
 
 @contextlib.contextmanager
 def temporary_home() -> Iterator[Path]:
-    """An empty folder for a store."""
+    """A temporary folder for a store."""
     with TemporaryDirectory(prefix="memsvc-benchmark-") as folder:
         yield Path(folder)
 
 
 @contextlib.contextmanager
 def home_in(folder: Path | None, name: str) -> Iterator[Path]:
-    """A folder for a store: one that stays, below the folder given, or an empty one that goes."""
+    """A folder for a store: a permanent one below `keep`, or a temporary one."""
     if folder is None:
         with temporary_home() as home:
             yield home
@@ -56,7 +56,7 @@ def home_in(folder: Path | None, name: str) -> Iterator[Path]:
 
 
 def start_command(home: Path, *arguments: str, semantic: str = "off") -> subprocess.Popen[bytes]:
-    """Start a memsvc command on the store in `home`; what it prints goes to files there."""
+    """Start a memsvc command on the store in `home`; its output goes to files there."""
     home.mkdir(parents=True, exist_ok=True)
     environment = {"MEMSVC_HOME": str(home), "MEMSVC_HOST": "127.0.0.1", "MEMSVC_PORT": "0"}
     environment["MEMSVC_SEMANTIC"] = semantic
@@ -72,7 +72,7 @@ def start_command(home: Path, *arguments: str, semantic: str = "off") -> subproc
 
 @contextlib.contextmanager
 def running_worker(home: Path, semantic: str = "off") -> Iterator[Worker]:
-    """A worker over the store in `home`, with one of the semantic indexes."""
+    """Run a worker on the store in `home`, with one of the semantic indexes."""
     started = time.perf_counter()
     process = start_command(home, "serve", semantic=semantic)
     try:
@@ -89,11 +89,11 @@ def _address(home: Path, process: subprocess.Popen[bytes]) -> tuple[str, int]:
             told = json.loads((home / "worker.json").read_text("utf-8"))
             return str(told["host"]), int(told["port"])
         time.sleep(0.002)
-    raise click.ClickException(f"The worker did not start. It said:\n{last_words(home)}")
+    raise click.ClickException(f"The worker did not start. It printed:\n{last_words(home)}")
 
 
 def await_index(client: Client) -> None:
-    """Wait until the worker's semantic index knows all records, or will never know them."""
+    """Wait until all records are in the worker's semantic index, or until that is impossible."""
     told, end = "", time.monotonic() + PATIENCE
     while time.monotonic() < end:
         state = client.get("/api/readiness").json["parts"]["semantic"]
@@ -107,12 +107,12 @@ def await_index(client: Client) -> None:
 
 
 def last_words(home: Path) -> str:
-    """The end of what a command printed on its standard error."""
+    """The last output of a command on standard error."""
     return (home / "stderr").read_text("utf-8", "replace")[-2000:]
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
-    """End a process that was started here."""
+    """Stop a process that was started here."""
     process.terminate()
     try:
         process.wait(PATIENCE)
