@@ -17,6 +17,7 @@ from fake_semantic import DIMENSION, FailingIndex, WordEmbedder, indexed, semant
 from flask.testing import FlaskClient
 from hypothesis import given
 from hypothesis import strategies as st
+from pages import every_page, get, refs_of, rows_of
 from profiles import FEWER
 from samples import DAY, HOUR, NOW, RECORDS, fill, numbered
 from workers import Worker, wait_until
@@ -76,21 +77,6 @@ CHARGED: tuple[Record, ...] = (
 def client_over(store: SqliteStore, semantic: SemanticSearch | None) -> FlaskClient:
     missing = "" if semantic else SWITCHED_OFF
     return create_app(Services(store, lambda: NOW, semantic, missing)).test_client()
-
-
-def get(client: FlaskClient, path: str, **given_: object) -> Any:
-    response = client.get(path, query_string=given_)
-    assert response.status_code == 200, response.get_data(as_text=True)
-    return response.get_json()
-
-
-def rows_of(page: Any) -> list[Any]:
-    found = page["results"]
-    return found if isinstance(found, list) else [row for part in found.values() for row in part]
-
-
-def refs_of(page: Any) -> list[str]:
-    return [row["ref"] for row in rows_of(page)]
 
 
 @pytest.fixture(scope="module")
@@ -303,14 +289,6 @@ def _crowd() -> Iterator[Record]:
             yield Summary(request=text, files_read=(f"src/{number % 3}.py",), **place)
 
 
-def every_page(client: FlaskClient, path: str, given_: dict[str, Any]) -> list[Any]:
-    pages, offset = [], 0
-    while offset is not None:
-        pages.append(get(client, path, **given_, offset=offset))
-        offset = pages[-1]["next_offset"]
-    return pages
-
-
 CROWD_QUERIES = st.sampled_from(
     ["billed", "customers", "billed users", "ledger billed -n3", '"charged users"', "parser", "n7"]
 )
@@ -325,8 +303,8 @@ def test_pages_of_any_size_give_the_same_sequence_and_the_total(
     crowd: FlaskClient, query: str, filters: dict[str, str], limit: int
 ) -> None:
     given_ = {"query": query, **filters}
-    whole = every_page(crowd, "/api/search", {**given_, "limit": 100})
-    pages = every_page(crowd, "/api/search", {**given_, "limit": limit})
+    whole = every_page(crowd, "/api/search", **given_, limit=100)
+    pages = every_page(crowd, "/api/search", **given_, limit=limit)
     rows = [row for page in pages for row in rows_of(page)]
     refs = [row["ref"] for row in rows]
     assert refs == [ref for page in whole for ref in refs_of(page)]
@@ -340,7 +318,7 @@ def test_pages_of_any_size_give_the_same_sequence_and_the_total(
 def test_older_matches_are_those_marked_over_all_pages(
     crowd: FlaskClient, query: str, limit: int
 ) -> None:
-    pages = every_page(crowd, "/api/search/observations", {"query": query, "limit": limit})
+    pages = every_page(crowd, "/api/search/observations", query=query, limit=limit)
     older = [row for page in pages for row in rows_of(page) if row.get("older")]
     assert {page["window"]["older_matches"] for page in pages} == {len(older)}
 
@@ -350,7 +328,7 @@ def test_older_matches_are_those_marked_over_all_pages(
 def test_scores_never_rise_over_all_pages(
     crowd: FlaskClient, query: str, filters: dict[str, str]
 ) -> None:
-    pages = every_page(crowd, "/api/search", {"query": query, "limit": 50, **filters})
+    pages = every_page(crowd, "/api/search", query=query, limit=50, **filters)
     scores = [row.get("score", 0.0) for page in pages for row in rows_of(page)]
     assert scores == sorted(scores, reverse=True)
     assert all(0 <= score <= 1 for score in scores)
@@ -358,8 +336,8 @@ def test_scores_never_rise_over_all_pages(
 
 def test_every_full_text_match_is_in_the_hybrid_answer(crowd: FlaskClient) -> None:
     given_ = {"query": "billed users", "limit": 100}
-    matches = every_page(crowd, "/api/search", {**given_, "orderBy": "date_desc"})
-    hybrid = every_page(crowd, "/api/search", {**given_, "days": "all"})
+    matches = every_page(crowd, "/api/search", **given_, orderBy="date_desc")
+    hybrid = every_page(crowd, "/api/search", **given_, days="all")
     assert {r for p in matches for r in refs_of(p)} <= {r for p in hybrid for r in refs_of(p)}
 
 

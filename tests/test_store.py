@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import shutil
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -13,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from old_stores import bring_back, first_schema
-from samples import NOW, RECORDS, fill, numbered
+from profiles import FEWER
+from samples import NOW, RECORDS, fill, new_store, numbered
 from strategies import records
 
 from memsvc.adapters.sqlite.connections import immediate
@@ -237,28 +237,17 @@ ACTIONS = st.lists(
 )
 
 
+@FEWER
 @given(actions=ACTIONS)
 def test_index_and_labels_agree_with_the_rows_whatever_is_written_and_forgotten(
-    template: Path, actions: list[list[Record] | Ref]
+    tmp_path_factory: pytest.TempPathFactory, actions: list[list[Record] | Ref]
 ) -> None:
-    folder = Path(os.fspath(template.parent / "run"))
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    shutil.copy(template, folder / "memsvc.db")
-    store = open_store(folder / "memsvc.db")
-    with contextlib.closing(store):
+    path = tmp_path_factory.mktemp("history") / "memsvc.db"
+    with contextlib.closing(new_store(path)) as store:
         expected = _play(store, actions)
         assert _stored(store) == expected
-    _check_index(folder / "memsvc.db")
-    _check_labels(folder / "memsvc.db", expected)
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An empty store, to copy: making one takes longer than an example."""
-    path = tmp_path_factory.mktemp("template") / "memsvc.db"
-    open_store(path).close()
-    return path
+    _check_index(path)
+    _check_labels(path, expected)
 
 
 def _play(store: SqliteStore, actions: list[list[Record] | Ref]) -> dict[Ref, Record]:

@@ -7,25 +7,16 @@ import numpy
 import pytest
 from fake_semantic import DIMENSION
 from old_stores import bring_back
-from samples import DAY, NOW, fill
+from samples import DAY, NOW, fill, named
 
 from memsvc.adapters.sqlite.store import SqliteStore, open_store
 from memsvc.adapters.sqlite.vectors import SqliteVectors
 from memsvc.core.filters import Filter
 from memsvc.core.ports.vectors import Change, Pending, Vector
-from memsvc.core.records import Kind, Observation, Prompt, Record, Ref, Summary
+from memsvc.core.records import Kind, Prompt, Record, Ref, Summary
 
 ONE, OTHER = f"{DIMENSION}-one", f"{DIMENSION}-other"
 FIRST = Ref(Kind.OBSERVATION, 1)
-
-
-@pytest.fixture
-def vectors(own_store: SqliteStore) -> SqliteVectors:
-    return SqliteVectors(own_store.connections)
-
-
-def named(name: str, when: int = NOW, **given: object) -> Observation:
-    return Observation(source="t", source_id=name, title=name, created_at_epoch=when, **given)
 
 
 def made(rows: int = 1, first: float = 1.0) -> Vector:
