@@ -22,7 +22,7 @@ from memsvc.core.filters import Filter
 from memsvc.core.ports.vectors import Embedder, SemanticIndex, Vector
 from memsvc.core.records import SHAPES, Kind, Record, Ref
 from memsvc.core.semantic.cosines import rank_all
-from memsvc.core.semantic.passages import passages
+from memsvc.core.semantic.passages import embedding_texts
 
 SOONEST, LATEST = 0.2, 4.0
 """Seconds after its start in which a worker is killed; in the first it loads its model."""
@@ -147,7 +147,7 @@ def _check_vectors(
     trial.check(_fingerprints(store) <= {embedder.fingerprint}, "fingerprints are mixed")
     trial.check(_rows(store) == len(records), "there are vectors of records that no longer exist")
     for ref, record in records.items():
-        wanted, found = len(passages(record)), len(vectors.get(ref, ()))
+        wanted, found = len(embedding_texts(record)), len(vectors.get(ref, ()))
         trial.check(wanted == found, f"{ref} has {found} vectors; its text needs {wanted}")
     for ref in trial.chance.sample(sorted(vectors), min(SAMPLE, len(vectors))):
         made = embed_record(embedder, records[ref])
@@ -183,7 +183,7 @@ def _check_index(
     counted = sum(map(len, vectors.values()))
     trial.check(index.count() == counted, f"the index has {index.count()}, not {counted} vectors")
     for ref in trial.chance.sample(sorted(records), min(QUERIES, len(records))):
-        text = passages(records[ref])[0][0][0]
+        text = embedding_texts(records[ref])[0][0][0]
         sought = embedder.embed(text)
         held = {each.id: rows for each, rows in vectors.items() if each.kind is ref.kind}
         exact = [cosine for _, cosine in rank_all(held, sought)[:TOP]]

@@ -18,9 +18,9 @@ from typing import Any
 
 from benchmarks.sample import NOW, run_command, sample_worker
 from memsvc.core.tokens import count_tokens
-from memsvc.entrypoints.skill.install import tree
+from memsvc.entrypoints.skill.install import skill_folder
 
-TASKS = tree() / "evals" / "tasks.json"
+TASKS = skill_folder() / "evals" / "tasks.json"
 MOST_ROWS = 5
 """Rows of a list that count: those an agent looks at before it rewords its question."""
 
@@ -107,7 +107,7 @@ class Pages:
     """The skill as an agent reads it."""
 
     def __init__(self) -> None:
-        self.skill = (tree() / "SKILL.md").read_text("utf-8")
+        self.skill = (skill_folder() / "SKILL.md").read_text("utf-8")
         self.first_step = self._found(r"^1\..*?`(memsvc search .*?)`")
         self.reading = self._found(r"^3\..*?`(memsvc read )")
         self.around = self._found(r"^2\..*?`(memsvc context timeline .*?)`")
@@ -130,7 +130,7 @@ class Pages:
         return [Line(page, self._shown(page)) for page in pointed if page in CUES]
 
     def _shown(self, page: str) -> str:
-        text = (tree() / "operations" / f"{page}.md").read_text("utf-8")
+        text = (skill_folder() / "operations" / f"{page}.md").read_text("utf-8")
         return text.split("```bash\n", 1)[1].split("\n", 1)[0]
 
     def line_for(self, question: str) -> Line:

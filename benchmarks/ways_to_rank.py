@@ -23,7 +23,7 @@ from memsvc.core.ports.vectors import Change, Vector
 from memsvc.core.query import plain_text
 from memsvc.core.records import Kind, Record, Ref
 from memsvc.core.semantic.cosines import unit
-from memsvc.core.semantic.passages import passages
+from memsvc.core.semantic.passages import embedding_texts
 
 KIND = Kind.OBSERVATION
 
@@ -177,7 +177,7 @@ def without_title(record: Record, vectors: Vector, embed: Callable[[str], Vector
     For a long record, that leaves the mean of its passages. Any other is assumed to have length 1;
     with files it is a little shorter, so a little of the title remains.
     """
-    (*_, (title, weight)) = mixture = passages(record)[0]
+    (*_, (title, weight)) = mixture = embedding_texts(record)[0]
     if sum(each for _, each in mixture) < 1 + weight / 2:  # the other weights add up to 1
         return vectors
     if len(vectors) > 1:

@@ -18,7 +18,7 @@ from memsvc.api.operations import OPERATIONS, Operation
 from memsvc.api.skill_pages import pages
 from memsvc.configuration.settings import SETTINGS
 from memsvc.core.records import Kind, Ref
-from memsvc.entrypoints.skill.install import tree
+from memsvc.entrypoints.skill.install import skill_folder
 from memsvc.schemas.records import record_fields
 
 ROOT = Path(__file__).parent.parent
@@ -57,7 +57,7 @@ def markdown_table(columns: str, align: str, rows: list[str]) -> str:
 
 
 def settings_table() -> str:
-    rows = [f" `{s.variable}` | {s.default or '-'} | {s.meaning} " for s in SETTINGS]
+    rows = [f" `{s.variable}` | {s.default or '-'} | {s.description} " for s in SETTINGS]
     return markdown_table(" Variable | Default | Description ", "---|---|---", rows)
 
 
@@ -138,8 +138,8 @@ def handwritten() -> list[Path]:
 
 def documents() -> dict[Path, str]:
     """Every document by path; generated pages of the skill still have empty answers."""
-    generated = {tree() / place: page for place, page in pages().items()}
-    written = [*handwritten(), *sorted(tree().rglob("*.md"))]
+    generated = {skill_folder() / place: page for place, page in pages().items()}
+    written = [*handwritten(), *sorted(skill_folder().rglob("*.md"))]
     return {path: path.read_text("utf-8") for path in written} | generated
 
 

@@ -4,7 +4,7 @@ import string
 
 from hypothesis import strategies as st
 
-from memsvc.api.mcp_tools import NOT_OFFERED
+from memsvc.api.mcp_tools import FIXED_PARAMETERS
 from memsvc.api.operations import Operation
 from memsvc.api.parameter_facts import Parameter, parameters_of
 from memsvc.core.records import Kind, Observation, Prompt, Record, Summary
@@ -115,7 +115,7 @@ VALUES: dict[str, st.SearchStrategy[object]] = {
 def arguments(operation: Operation) -> st.SearchStrategy[dict[str, object]]:
     """The arguments of a call of a tool: what is required, and any of the rest, null at times."""
     found = parameters_of(operation.schema.fields)
-    offered = [each for each in found if each.name not in NOT_OFFERED]
+    offered = [each for each in found if each.name not in FIXED_PARAMETERS]
     drawn = {each.name: _values(each) for each in offered}
     required = {each.name: drawn.pop(each.name) for each in offered if each.required}
     optional = {name: st.one_of(values, st.none()) for name, values in drawn.items()}

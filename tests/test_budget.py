@@ -12,7 +12,7 @@ from strategies import plain_queries, queries
 
 from memsvc.adapters.sqlite.store import open_store
 from memsvc.answers.budget import CLIPPED
-from memsvc.answers.page import priced
+from memsvc.answers.page import with_own_cost
 from memsvc.core.records import Observation, Prompt, Record, Summary
 from memsvc.core.tokens import count_tokens
 from memsvc.entrypoints.http.app import create_app
@@ -186,5 +186,5 @@ def test_a_budget_nothing_fits_into_is_refused(heavy: FlaskClient, budget: objec
 @pytest.mark.parametrize("around", [0, 380, 3_980, 39_980])
 def test_an_answer_of_any_length_states_its_own_cost(around: int) -> None:
     for length in range(around, around + 60):
-        text = priced(lambda this, length=length: f"{this} {'x' * length}")
+        text = with_own_cost(lambda this, length=length: f"{this} {'x' * length}")
         assert int(text.split(" ")[0]) == count_tokens(text)

@@ -82,7 +82,7 @@ def test_repeated_options_are_alternatives(port) -> None:
 
 def test_a_bad_parameter_exits_with_2_and_names_it(port) -> None:
     result = run(port, "search", "observations", "x", "--limit", "500")
-    assert result.exit_code == commands.BAD_USE
+    assert result.exit_code == commands.USAGE_ERROR
     assert "limit" in result.stderr
     assert "1 to 100" in result.stderr
     assert not result.stdout
@@ -180,7 +180,7 @@ def test_every_command_explains_itself() -> None:
 
 def test_an_error_is_one_sentence_and_an_exit_code(home) -> None:
     bad_setting = CliRunner().invoke(cli.memsvc, ["status"], env={"MEMSVC_PORT": "many"})
-    assert bad_setting.exit_code == commands.BAD_USE
+    assert bad_setting.exit_code == commands.USAGE_ERROR
     assert bad_setting.stderr == "memsvc: MEMSVC_PORT is 'many'; allowed: 0 to 65535\n"
     no_repository = CliRunner().invoke(cli.memsvc, ["import", "git", str(home)])
     assert no_repository.exit_code != 0

@@ -14,7 +14,7 @@ from strategies import records
 
 from memsvc.adapters.sqlite.store import SqliteStore, open_store
 from memsvc.answers.rows import read_tokens
-from memsvc.core.economics import TOGETHER, Discovery, Economics, learned
+from memsvc.core.economics import MAX_GAP_MS, Discovery, Economics, discovery_cost
 from memsvc.core.filters import Filter
 from memsvc.core.records import Kind, Observation, Prompt, Record, Summary
 
@@ -36,7 +36,7 @@ SAME = {"session_id": "work-1", "prompt_number": 1, "discovery_tokens": 900}
 
 
 def test_records_of_one_discovery_count_its_cost_once(own_client: FlaskClient) -> None:
-    assert cost_of(own_client, SAME, SAME, {**SAME, "created_at_epoch": NOW + TOGETHER}) == 900
+    assert cost_of(own_client, SAME, SAME, {**SAME, "created_at_epoch": NOW + MAX_GAP_MS}) == 900
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_records_of_one_discovery_count_its_cost_once(own_client: FlaskClient) -
         {"prompt_number": 2},
         {"session_id": "work-2"},
         {"project": "api"},
-        {"created_at_epoch": NOW + TOGETHER + 1},
+        {"created_at_epoch": NOW + MAX_GAP_MS + 1},
     ],
     ids=str,
 )
@@ -134,7 +134,7 @@ DISCOVERIES = st.builds(
     st.sampled_from(["work-1", "work-2"]),
     st.integers(-1, 2),
     st.sampled_from([5, 700]),
-    st.integers(0, 6).map(lambda number: number * TOGETHER // 2),
+    st.integers(0, 6).map(lambda number: number * MAX_GAP_MS // 2),
 )
 
 
@@ -142,7 +142,7 @@ DISCOVERIES = st.builds(
 def test_the_cost_of_learning_lies_between_each_amount_once_and_all_of_them(
     discoveries: list[Discovery],
 ) -> None:
-    cost = learned(sorted(discoveries))
+    cost = discovery_cost(sorted(discoveries))
     assert cost <= sum(each.tokens for each in discoveries)
     assert cost >= sum({each.tokens for each in discoveries})
 

@@ -19,7 +19,7 @@ from memsvc.adapters.sqlite.store import SqliteStore
 from memsvc.api.help import error_codes
 from memsvc.api.operations import OPERATIONS
 from memsvc.application.services import Services
-from memsvc.core.errors import KINDS, MemsvcError, StoreUnavailable
+from memsvc.core.errors import ERRORS, MemsvcError, StoreUnavailable
 from memsvc.core.records import Record, Ref
 from memsvc.entrypoints.http.app import MAX_BODY, create_app
 from memsvc.schemas.results import Problem
@@ -275,8 +275,8 @@ def test_the_list_of_codes_is_closed_and_documented() -> None:
     for module in pkgutil.walk_packages(memsvc.__path__, "memsvc."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
-    assert set(KINDS) == _errors_of(MemsvcError)
+    assert set(ERRORS) == _errors_of(MemsvcError)
     told = {entry["code"]: (entry["status"], entry["title"]) for entry in error_codes()}
     assert told == {each.code: (each.status, each.title) for each in _errors_of(MemsvcError)}
-    assert len(error_codes()) == len(told) == len(KINDS), "two errors have one code"
+    assert len(error_codes()) == len(told) == len(ERRORS), "two errors have one code"
     assert {code for o in OPERATIONS for code in o.errors} <= told.keys()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memsvc.core.fusion import LAST, Fused, fuse
+from memsvc.core.fusion import MIN_SCALED, Fused, fuse
 
 LEXICAL = st.dictionaries(st.integers(0, 12), st.floats(0, 1), max_size=8)
 COSINES = st.dictionaries(st.integers(0, 12), st.floats(-1, 1), max_size=8)
@@ -100,21 +100,21 @@ def test_nothing_joined_with_nothing_is_nothing() -> None:
 
 
 def test_the_best_on_both_sides_is_as_relevant_as_its_sides_say() -> None:
-    """The vote of full text is .1 + .4 * 1 + .5 * .8 = .9; both votes are of .9 * .5 + .1 * .8."""
+    """Full text weighs .1 + .4 * 1 + .5 * .8 = .9; the weights apply to .9 * .5 + .1 * .8."""
     fused = fuse({1: 0.5, 2: 0.25}, {1: 0.8, 3: 0.4}, 1.0)
     assert parts_of(fused) == {
         1: pytest.approx((0.477, 0.053)),
-        2: pytest.approx((0.477 * LAST, 0)),
-        3: pytest.approx((0, 0.053 * LAST)),
+        2: pytest.approx((0.477 * MIN_SCALED, 0)),
+        3: pytest.approx((0, 0.053 * MIN_SCALED)),
     }
     assert relevances(fused) == {
         1: pytest.approx(0.53),
-        2: pytest.approx(0.477 * LAST),
-        3: pytest.approx(0.053 * LAST),
+        2: pytest.approx(0.477 * MIN_SCALED),
+        3: pytest.approx(0.053 * MIN_SCALED),
     }
 
 
-def test_the_vote_of_full_text_grows_with_the_words_its_best_match_holds() -> None:
+def test_the_weight_of_full_text_grows_with_the_words_its_best_match_holds() -> None:
     """A match of few words gives way to a near record, one of all words does not."""
     words, near = {1: 0.9, 9: 0.0}, {2: 0.7, 9: 0.0}
     paraphrased = fuse(words, near, 0.0)

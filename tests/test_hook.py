@@ -20,7 +20,7 @@ from workers import PATIENCE, Worker, patient_program, running_worker
 
 from memsvc.adapters.sqlite.store import open_store
 from memsvc.core.records import Observation, Summary
-from memsvc.entrypoints.hook import page_in_time
+from memsvc.entrypoints.hook import page_within
 from tests.documents import ROOT
 
 SCRIPTS = Path(sys.executable).parent
@@ -130,7 +130,7 @@ def test_a_worker_that_answers_a_letter_at_a_time_does_not_hold_the_session_up(
         thread = threading.Thread(target=drip, args=(listener,), daemon=True)
         thread.start()
         monkeypatch.setenv("MEMSVC_PORT", str(listener.getsockname()[1]))
-        assert page_in_time(0.3) == ""
+        assert page_within(0.3) == ""
         assert thread.is_alive(), "the answer was waited for to its end"
         enough.set()
         thread.join(PATIENCE)

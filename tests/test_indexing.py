@@ -21,10 +21,10 @@ from memsvc.adapters.indexes.exact import ExactIndex
 from memsvc.adapters.sqlite.store import SqliteStore
 from memsvc.adapters.sqlite.vectors import SqliteVectors
 from memsvc.application.semantic.index_sync import (
-    RECORDS_A_STEP,
+    MAX_RECORDS,
+    apply_some,
     embed_record,
     embed_some,
-    follow_some,
 )
 from memsvc.core.errors import SemanticUnavailable
 from memsvc.core.filters import Filter
@@ -70,7 +70,7 @@ def model() -> WordEmbedder:
 
 
 def catch_up(vectors: SqliteVectors, model: WordEmbedder, index: ExactIndex) -> None:
-    while embed_some(vectors, model) + follow_some(vectors, index, model.fingerprint):
+    while embed_some(vectors, model) + apply_some(vectors, index, model.fingerprint):
         pass
 
 
@@ -85,8 +85,8 @@ def test_a_step_embeds_the_newest_and_only_a_few(
     own_store: SqliteStore, vectors: SqliteVectors, model: WordEmbedder
 ) -> None:
     fill(own_store)
-    first = [each.ref for each in vectors.pending(RECORDS_A_STEP)]
-    assert embed_some(vectors, model) == RECORDS_A_STEP
+    first = [each.ref for each in vectors.pending(MAX_RECORDS)]
+    assert embed_some(vectors, model) == MAX_RECORDS
     assert not set(first) & {each.ref for each in vectors.pending(1_000)}
 
 
@@ -127,7 +127,7 @@ def test_nothing_to_do_is_nothing_done(
     vectors: SqliteVectors, model: WordEmbedder, index: ExactIndex
 ) -> None:
     assert embed_some(vectors, model) == 0
-    assert follow_some(vectors, index, model.fingerprint) == 0
+    assert apply_some(vectors, index, model.fingerprint) == 0
 
 
 def test_a_record_changed_while_it_is_embedded_waits_and_gets_the_new_vectors(
@@ -198,11 +198,11 @@ def test_changes_are_followed_in_small_pieces_in_order(
     index: ExactIndex,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("memsvc.application.semantic.index_sync.CHANGES_A_STEP", 3)
+    monkeypatch.setattr("memsvc.application.semantic.index_sync.MAX_CHANGES", 3)
     own_store.write([named(f"n{number}") for number in range(8)])
     embed_some(vectors, model)
     positions = [0]
-    while follow_some(vectors, index, model.fingerprint):
+    while apply_some(vectors, index, model.fingerprint):
         positions.append(index.position())
     assert positions == sorted(set(positions))
     assert (len(positions), index.count()) == (4, 8)
@@ -215,9 +215,9 @@ def test_who_ends_before_noting_where_it_stands_follows_the_same_again(
     own_store.write([named("payment"), named("parser")])
     embed_some(vectors, model)
     with pytest.raises(SemanticUnavailable, match="ended"):
-        follow_some(vectors, index, model.fingerprint)
+        apply_some(vectors, index, model.fingerprint)
     assert (index.position(), index.count()) == (0, 2)
-    assert follow_some(vectors, index, model.fingerprint) == 2
+    assert apply_some(vectors, index, model.fingerprint) == 2
     assert index.count() == 2
 
 
@@ -283,7 +283,7 @@ def _take(
     if step == "embed":
         embed_some(vectors, model)
     elif step == "follow":
-        follow_some(vectors, index, model.fingerprint)
+        apply_some(vectors, index, model.fingerprint)
     elif isinstance(step, Ref):
         store.forget(step)
     else:

@@ -42,7 +42,7 @@ from memsvc.core.tokens import count_tokens
 from memsvc.entrypoints.cli import main as cli
 from memsvc.entrypoints.cli import operations as commands
 from memsvc.entrypoints.http.app import create_app
-from memsvc.entrypoints.worker_process import follow_worker
+from memsvc.entrypoints.worker_process import await_worker_index
 
 CHARGED: tuple[Record, ...] = (
     Observation(
@@ -851,7 +851,7 @@ def test_a_worker_that_gets_nowhere_is_not_waited_for_for_ever(
     stuck = Answer({"ok": False, "waiting": 7, "detail": "The model is not there; install it."})
     monkeypatch.setattr("memsvc.entrypoints.worker_process.ask_worker", lambda *_: stuck)
     monkeypatch.setattr("memsvc.entrypoints.worker_process.MAX_STALL", 0.1)
-    waiting = follow_worker(load_settings({"MEMSVC_HOME": str(tmp_path)}))
+    waiting = await_worker_index(load_settings({"MEMSVC_HOME": str(tmp_path)}))
     assert next(waiting) == 7
     with pytest.raises(SemanticUnavailable, match="install it"):
         next(waiting)

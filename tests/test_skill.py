@@ -23,12 +23,12 @@ from memsvc import __version__
 from memsvc.api.operations import OPERATIONS, TEN
 from memsvc.api.skill_pages import ADDRESS
 from memsvc.entrypoints.cli import main as cli
-from memsvc.entrypoints.cli.operations import BAD_USE, FAILED
+from memsvc.entrypoints.cli.operations import FAILED, USAGE_ERROR
 from memsvc.entrypoints.skill import check
-from memsvc.entrypoints.skill.install import tree
+from memsvc.entrypoints.skill.install import skill_folder
 from tests.documents import BASH, EXAMPLE, ROOT, documents, renewed
 
-TREE = tree()
+TREE = skill_folder()
 DOCUMENTS = sorted(documents())
 PAGES = [path for path in DOCUMENTS if path.is_relative_to(TREE)]
 
@@ -396,7 +396,7 @@ def test_a_target_that_cannot_be_written_is_one_sentence(blocked: str, home: Pat
 
 
 def test_user_and_project_together_are_refused(home: Path) -> None:
-    assert run("skill", "install", "--user", "--project", ".").exit_code == BAD_USE
+    assert run("skill", "install", "--user", "--project", ".").exit_code == USAGE_ERROR
 
 
 # -- what carries the skill -----------------------------------------------------------------------
@@ -405,11 +405,11 @@ def test_user_and_project_together_are_refused(home: Path) -> None:
 def test_the_tree_is_found_in_a_checkout_and_inside_a_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert tree() == ROOT / "skills" / "mem-search"
+    assert skill_folder() == ROOT / "skills" / "mem-search"
     inside = tmp_path / "memsvc" / "skills" / "mem-search"
     inside.mkdir(parents=True)
     monkeypatch.setattr(memsvc, "__file__", str(tmp_path / "memsvc" / "__init__.py"))
-    assert tree() == inside
+    assert skill_folder() == inside
 
 
 def packaging() -> dict[str, object]:

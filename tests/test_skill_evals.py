@@ -8,9 +8,9 @@ import pytest
 
 from benchmarks.skill_agent import Report, date_in, listed, read_tasks, run_tasks, split, words_of
 from memsvc.api.operations import TEN
-from memsvc.entrypoints.skill.install import tree
+from memsvc.entrypoints.skill.install import skill_folder
 
-TRIGGERS = json.loads((tree() / "evals" / "triggers.json").read_text("utf-8"))
+TRIGGERS = json.loads((skill_folder() / "evals" / "triggers.json").read_text("utf-8"))
 TASK_LIST = read_tasks()
 REFS = re.compile(r"#\d+|[SP]\d+")
 

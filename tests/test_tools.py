@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from strategies import arguments
 
 from memsvc.api.mcp_tools import (
+    FIXED_PARAMETERS,
     GUIDE,
     GUIDE_ALIAS,
     INSTRUCTIONS,
-    NOT_OFFERED,
     TOOLS,
     WORKFLOW,
     definitions,
@@ -55,7 +55,9 @@ def test_a_tool_offers_every_parameter_but_those_of_form_as_help_tells_it(
     ask: Any, name: str
 ) -> None:
     (told,) = ask("/api/search/help", operation=TOOLS[name].name)["operations"]
-    described = {one["name"]: one for one in told["parameters"] if one["name"] not in NOT_OFFERED}
+    described = {
+        one["name"]: one for one in told["parameters"] if one["name"] not in FIXED_PARAMETERS
+    }
     schema = definition(name)["inputSchema"]
     assert schema["properties"].keys() == described.keys()
     assert schema.get("required", []) == [n for n, one in described.items() if one["required"]]

@@ -17,7 +17,7 @@ from memsvc.configuration.settings import load_settings
 from memsvc.entrypoints.cli import main as cli
 from memsvc.entrypoints.cli import operations as commands
 from memsvc.entrypoints.client import PROBE_SECONDS, worker_address
-from memsvc.entrypoints.skill.install import tree
+from memsvc.entrypoints.skill.install import skill_folder
 
 BOUND = 2.0
 """Seconds that a command may wait before it says that no worker answers."""
@@ -85,7 +85,7 @@ def test_something_that_listens_and_never_answers_holds_nobody_up(
 
 
 def test_the_skill_names_the_exit_code_and_the_command() -> None:
-    text = (tree() / "SKILL.md").read_text("utf-8")
+    text = (skill_folder() / "SKILL.md").read_text("utf-8")
     assert "Exit code 3" in text
     assert "`memsvc start`" in text
 

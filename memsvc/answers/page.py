@@ -1,4 +1,4 @@
-"""What an operation answers: a page of rows under a header, and how it fits a budget."""
+"""A page of rows: the answer of most operations, and its JSON."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -12,11 +12,11 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """A page of rows, with all that its answer says about them.
+    """A page of rows, with everything that its answer says about them.
 
-    `echo` repeats what was asked, `notes` is what else there is to say; `grouped` answers the
-    rows by kind; `asked` are the refs of records asked for one by one; `paged` says whether there
-    is a way to ask for the next page; `tally` sums up just those rows that fit.
+    `echo` repeats the request, `notes` holds additional fields, `grouped` lists the kinds to group
+    the rows by, `requested` holds the refs of records requested by id, `paged` says whether a next
+    page can be requested, and `tally` sums up the rows that fit the budget.
     """
 
     echo: dict[str, Any] = field(default_factory=dict)
@@ -30,23 +30,23 @@ class Page:
     notes: dict[str, Any] = field(default_factory=dict)
     grouped: tuple[str, ...] = ()
     paged: bool = True
-    asked: tuple[str, ...] = ()
+    requested: tuple[str, ...] = ()
     tally: Callable[[Sequence[Row]], dict[str, Any]] = lambda rows: {}
 
     @property
     def next_offset(self) -> int | None:
-        """Where the next page starts; None after the last."""
+        """The offset of the next page; None on the last page."""
         end = self.offset + len(self.rows)
         return end if self.paged and self.rows and end < self.total else None
 
     @property
     def unread(self) -> list[str]:
-        """The refs asked for that did not fit."""
-        return list(self.asked[len(self.rows) :])
+        """The requested refs that did not fit."""
+        return list(self.requested[len(self.rows) :])
 
     @property
     def full_tokens(self) -> int:
-        """What opening all listed records in full costs."""
+        """The cost of reading all listed records in full."""
         return sum(_read_tokens(row) for row in self.rows)
 
 
@@ -57,7 +57,7 @@ def _read_tokens(row: Row) -> int:
 
 
 def page_body(page: Page, this: int) -> dict[str, Any]:
-    """The answer as a JSON object; `this` is what it costs."""
+    """The answer as a JSON object; `this` is its own cost in tokens."""
     return {
         **page.echo,
         "format": page.format,
@@ -83,23 +83,23 @@ def _results(page: Page) -> Any:
 
 
 def to_json(body: Any) -> str:
-    """JSON as every answer writes it: compact, real characters instead of escapes."""
+    """Compact JSON, without escaped characters, as in every answer."""
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
 
 def write_json(page: Page) -> str:
-    """A page as JSON, its own cost inside."""
-    return priced(lambda this: to_json(page_body(page, this)))
+    """A page as JSON that states its own cost."""
+    return with_own_cost(lambda this: to_json(page_body(page, this)))
 
 
-def priced(write: Callable[[int], str]) -> str:
-    """A text that states its own cost: written until the number it holds is the true one."""
+def with_own_cost(write: Callable[[int], str]) -> str:
+    """A text that states its own cost in tokens: rendered until the number is right."""
     this = count_tokens(write(999))  # three digits are nearly always right
-    this -= this < 100  # two are a letter less, which may be a token
+    this -= this < 100  # two digits are a character shorter, which may be a token
     for _ in range(5):
         written = write(this)
         cost = count_tokens(written)
         if cost == this:
             break
-        this = max(cost, this)  # never down again: one digit more or less must not swing for ever
+        this = max(cost, this)  # never lower: the number of digits must not oscillate
     return written

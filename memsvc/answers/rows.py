@@ -1,4 +1,4 @@
-"""Records as rows of an answer: a short one for lists, everything for reading."""
+"""Records as rows of an answer: short for lists, full for reading."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -18,14 +18,14 @@ MAX_TITLE = 120
 def make_rows(
     hits: Sequence[Hit], records: Mapping[Ref, Record], form: str, stems: tuple[str, ...] = ()
 ) -> tuple[Row, ...]:
-    """The rows of these hits, in their order, `full` or short; short ones may show a snippet."""
+    """The rows of these hits, in order; short ones (`form` is not `full`) may have a snippet."""
     if form == "full":
         return tuple(full_row(hit, records[hit.ref]) for hit in hits)
     return tuple(index_row(hit, records[hit.ref], stems) for hit in hits)
 
 
 def index_row(hit: Hit, record: Record, stems: tuple[str, ...] = ()) -> Row:
-    """One short row: what it is, when, why it was found, what reading it costs."""
+    """A short row: what the record is, when it was made, why it was found, its cost."""
     row: Row = {"id": record.id, "ref": str(hit.ref), "kind": hit.ref.kind.value}
     if isinstance(record, Observation):
         row["type"] = record.type
@@ -45,21 +45,21 @@ def index_row(hit: Hit, record: Record, stems: tuple[str, ...] = ()) -> Row:
 
 
 def full_row(hit: Hit, record: Record) -> Row:
-    """Everything a record says."""
+    """A row with the full record."""
     dumped = dump_record(record, hit.ref.kind)
     cost = count_tokens(to_json(dumped))
     return {"ref": str(hit.ref), **dumped, **score_of(hit), "read_tokens": cost}
 
 
 def score_of(hit: Hit) -> dict[str, Any]:
-    """The score of a ranked hit and whether it lies before the time bound."""
+    """The score of a ranked hit, and whether it is older than the window."""
     score = hit.relevance + hit.recency
     shown: dict[str, Any] = {"score": round(score, 4)} if score else {}
     return shown | {"older": True} if hit.older else shown
 
 
 def title_of(record: Record, ref: Ref) -> str:
-    """One line that names a record: its title, or the first line of whatever it says."""
+    """A one-line title: the record's own, or the first line of its text."""
     texts = (text for text in _texts(record, ref) if text.strip())
     lines = next(texts, "").strip().splitlines() or [""]
     line = " ".join(lines[0].split())
@@ -67,7 +67,7 @@ def title_of(record: Record, ref: Ref) -> str:
 
 
 def subtitle_of(record: Record) -> str:
-    """The second line of a row, where a record has one."""
+    """The subtitle of a row, if the record has one."""
     second = record.subtitle if isinstance(record, Observation) else ""
     second = record.completed if isinstance(record, Summary) else second
     line = " ".join(second.split())
@@ -75,7 +75,7 @@ def subtitle_of(record: Record) -> str:
 
 
 def read_tokens(record: Record, ref: Ref) -> int:
-    """What opening a record in full costs."""
+    """The cost of reading a record in full, in tokens."""
     return count_tokens(to_json(dump_record(record, ref.kind)))
 
 
@@ -85,13 +85,15 @@ def _texts(record: Record, ref: Ref) -> list[str]:
 
 
 def _searched(record: Record, ref: Ref) -> list[str]:
-    """The texts a snippet may come from: what the row does not show as its title already."""
+    """The texts that a snippet may come from: everything but the title, which the row shows
+    already.
+    """
     title, *others = _texts(record, ref)
     return others or [title]
 
 
 def dump_record(record: Record, kind: Kind) -> dict[str, Any]:
-    """A record as answers show it in full: plain lists, the date in both forms."""
+    """A full record as answers show it: plain lists, the date in both forms."""
     cells = {name: getattr(record, name) for name in _field_names(kind)}
     lists = {name: list(cell) for name, cell in cells.items() if isinstance(cell, tuple)}
     when = {"created_at": utc_text(record.created_at_epoch)}

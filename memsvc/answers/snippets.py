@@ -1,4 +1,4 @@
-"""The piece of a record that shows why it was found."""
+"""Snippets: the excerpt of a record that shows why it was found."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,9 +8,9 @@ from typing import NamedTuple
 from memsvc.core.words import has_cjk, subwords, tokens
 
 MAX_SNIPPET = 160
-"""Characters of a snippet, marks apart: about 40 tokens."""
+"""Length of a snippet in characters, without the marks: about 40 tokens."""
 
-LEAD = 40
+LEAD_LENGTH = 40
 """Characters kept before the first marked word."""
 
 MAX_READ = 4_000
@@ -21,7 +21,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 class Mark(NamedTuple):
-    """A word found in a text: where it stands, and which of the words asked for it is."""
+    """A matching word in a text: its position and the stem that it matches."""
 
     start: int
     end: int
@@ -29,9 +29,9 @@ class Mark(NamedTuple):
 
 
 def stems_of(words: Iterable[str]) -> tuple[str, ...]:
-    """What the forms of these words have in common at their beginning, longest first.
+    """The common prefixes (stems) of these words' forms, longest first.
 
-    It follows the index's stemming only roughly: enough to show, never used to search.
+    They only approximate the index's stemming: good enough to highlight, never used to search.
     """
     named = (piece for word in words for token in tokens(word) for piece in _forms(token))
     return tuple(sorted({_stem(piece) for piece in named}, key=lambda stem: (-len(stem), stem)))
@@ -48,7 +48,7 @@ def _stem(word: str) -> str:
 
 
 def marks_in(text: str, stems: tuple[str, ...]) -> list[Mark]:
-    """The words of a text that begin with one of these stems, also inside identifiers."""
+    """The words of a text that start with one of these stems, inside identifiers too."""
     return [
         Mark(word.start() + start, word.start() + end, stem)
         for word in _words_with(text, stems)
@@ -57,13 +57,13 @@ def marks_in(text: str, stems: tuple[str, ...]) -> list[Mark]:
 
 
 def _words_with(text: str, stems: tuple[str, ...]) -> Iterator[re.Match[str]]:
-    """The words of a text that hold one of these stems anywhere, and perhaps some more."""
+    """The words of a text that contain one of these stems, and possibly some others."""
     low = text.lower()
-    if len(low) != len(text):  # a letter became two: places in one are none in the other
+    if len(low) != len(text):  # lower-casing changed the length, so the positions no longer agree
         yield from _WORD.finditer(text)
         return
     end = 0
-    for found in _any_of(stems).finditer(low):  # far quicker than going through all words
+    for found in _any_of(stems).finditer(low):  # much faster than testing every word
         if found.start() >= end and (word := _word_around(text, found.start(), end)):
             end = word.end()
             yield word
@@ -74,14 +74,14 @@ def _any_of(stems: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(map(re.escape, stems)))
 
 
-def _word_around(text: str, place: int, begin: int) -> re.Match[str] | None:
-    """The word that stands at a place, from `begin` on at the earliest."""
-    while place > begin and text[place - 1].isalnum():
-        place -= 1
-    return _WORD.match(text, place)
+def _word_around(text: str, position: int, begin: int) -> re.Match[str] | None:
+    """The word at a position, starting no earlier than `begin`."""
+    while position > begin and text[position - 1].isalnum():
+        position -= 1
+    return _WORD.match(text, position)
 
 
-@lru_cache(maxsize=16_384)  # texts repeat their words, and so do the rows of one answer
+@lru_cache(maxsize=16_384)  # texts, and the rows of one answer, repeat the same words
 def _marks_of(word: str, stems: tuple[str, ...]) -> tuple[Mark, ...]:
     if not word.isascii() and has_cjk(word):
         return tuple(_inner_marks(word, stems))
@@ -101,17 +101,17 @@ def _first(word: str, stems: tuple[str, ...]) -> str:
 
 
 def _inner_marks(word: str, stems: tuple[str, ...]) -> Iterator[Mark]:
-    """Marks inside a run of Chinese, Japanese or Korean, which has no gaps between words."""
-    place = 0
-    while place < len(word):
-        stem = next((stem for stem in stems if word.startswith(stem, place)), "")
+    """Marks inside a run of Chinese, Japanese or Korean, which has no spaces between words."""
+    position = 0
+    while position < len(word):
+        stem = next((stem for stem in stems if word.startswith(stem, position)), "")
         if stem:
-            yield Mark(place, place + len(stem), stem)
-        place += len(stem) or 1
+            yield Mark(position, position + len(stem), stem)
+        position += len(stem) or 1
 
 
 def snippet(texts: Sequence[str], stems: tuple[str, ...]) -> str:
-    """The piece of these texts with the most of the words, marked with `**`; empty without any."""
+    """The excerpt with the most different words, marked with `**`; empty if no word occurs."""
     if not stems:
         return ""
     found = [(text, marks_in(text[:MAX_READ], stems)) for text in texts]
@@ -124,7 +124,7 @@ def snippet(texts: Sequence[str], stems: tuple[str, ...]) -> str:
 
 
 def _densest(marks: list[Mark]) -> tuple[int, int]:
-    """How many different words the best window holds, and where it starts."""
+    """The number of different words in the densest stretch, and where it starts."""
     return max(
         ((_different(marks[index : index + 20]), mark.start) for index, mark in enumerate(marks)),
         key=lambda window: (window[0], -window[1]),
@@ -132,19 +132,19 @@ def _densest(marks: list[Mark]) -> tuple[int, int]:
 
 
 def _different(marks: list[Mark]) -> int:
-    end = marks[0].start + MAX_SNIPPET - LEAD
+    end = marks[0].start + MAX_SNIPPET - LEAD_LENGTH
     return len({mark.stem for mark in marks if mark.end <= end})
 
 
 def _cut(text: str, marks: list[Mark], start: int) -> str:
-    begin = max(0, start - LEAD)
+    begin = max(0, start - LEAD_LENGTH)
     if begin and (space := text.find(" ", begin, start)) != -1:
         begin = space + 1
     end = begin + MAX_SNIPPET
-    shown, place = "", begin
+    shown, position = "", begin
     for mark in marks:
-        if mark.start >= place and mark.end <= end:
-            shown += f"{text[place : mark.start]}**{text[mark.start : mark.end]}**"
-            place = mark.end
-    shown = " ".join((shown + text[place:end]).split())
+        if mark.start >= position and mark.end <= end:
+            shown += f"{text[position : mark.start]}**{text[mark.start : mark.end]}**"
+            position = mark.end
+    shown = " ".join((shown + text[position:end]).split())
     return f"{'… ' if begin else ''}{shown}{' …' if end < len(text) else ''}"

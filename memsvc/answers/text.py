@@ -1,29 +1,29 @@
-"""Answers as the leanest text that loses nothing: what agents and people at a terminal read."""
+"""Answers as compact text that loses nothing, for agents and for people at a terminal."""
 
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from memsvc.answers.page import Page, Row, priced
+from memsvc.answers.page import Page, Row, with_own_cost
 from memsvc.core.dates import local_day, local_text
 from memsvc.core.records import Kind, Ref
 
 
 def write_text(page: Page) -> str:
-    """A page as text: a header, one table row a record (or the whole record), a next step."""
-    return _written(page, [line for row in page.rows for line in _row(row, page.format)])
+    """A page as text: a header, one table row per record (or the full record), and a next step."""
+    return _page_text(page, [line for row in page.rows for line in _row(row, page.format)])
 
 
 def write_matches(page: Page) -> str:
-    """The same with a numbered list for rows: how near each is in meaning, best first."""
+    """A page as a numbered list, best first, with the similarity of each row."""
     if page.format == "full":
         return write_text(page)
-    return _written(page, [_match(number, row) for number, row in enumerate(page.rows, 1)])
+    return _page_text(page, [_match(number, row) for number, row in enumerate(page.rows, 1)])
 
 
-def _written(page: Page, rows: list[str]) -> str:
+def _page_text(page: Page, rows: list[str]) -> str:
     lines = [*rows, *_notes(page), *_closing(page)]
-    return priced(lambda this: "\n".join([_header(page, this), *lines]) + "\n")
+    return with_own_cost(lambda this: "\n".join([_header(page, this), *lines]) + "\n")
 
 
 def _header(page: Page, this: int) -> str:
@@ -33,12 +33,14 @@ def _header(page: Page, this: int) -> str:
     facts = [shown, page.strategy, *_window(page.window), f"{this} tokens"]
     if page.format == "index" and page.full_tokens:
         facts.append(f"{page.full_tokens} to read all")
-    facts += [f"{name}: {_plain(value)}" for name, value in page.echo.items() if _is_news(value)]
+    facts += [
+        f"{name}: {_as_line(value)}" for name, value in page.echo.items() if _adds_something(value)
+    ]
     return " · ".join(facts)
 
 
-def _is_news(value: Any) -> bool:
-    """Whether an echo says what the rows do not: an anchor that is a record stands among them."""
+def _adds_something(value: Any) -> bool:
+    """Whether an echo adds anything to the rows: an anchor that is a record is one of them."""
     return bool(value) and not (isinstance(value, Mapping) and "ref" in value)
 
 
@@ -52,7 +54,7 @@ def _window(window: Mapping[str, Any] | None) -> list[str]:
 
 def _notes(page: Page) -> list[str]:
     notes = {name: v for name, v in page.notes.items() if v and name not in ("before", "after")}
-    return [f"{name}: {_plain(value)}" for name, value in notes.items()]
+    return [f"{name}: {_as_line(value)}" for name, value in notes.items()]
 
 
 def _row(row: Row, form: str) -> list[str]:
@@ -74,7 +76,7 @@ def _table_row(row: Row) -> str:
 
 
 def _match(number: int, row: Row) -> str:
-    """A row of a list; one cut to the bone for a budget says neither nearness nor cost."""
+    """A row of the list; a stub row has neither similarity nor cost."""
     near = f"{row['similarity']:.0%}" if "similarity" in row else ""
     cost = f"({row['read_tokens']} tokens)" if "read_tokens" in row else ""
     when, title = local_day(row["created_at_epoch"]), row["title"]
@@ -82,12 +84,12 @@ def _match(number: int, row: Row) -> str:
 
 
 def _cell(text: str) -> str:
-    """A text that stays inside its cell."""
+    """A text that fits into a table cell."""
     return one_line(text).replace("|", "\\|")
 
 
 def one_line(text: str) -> str:
-    """A text that stays on its line."""
+    """A text on a single line."""
     return " ".join(_CONTROL.sub(" ", text).split())
 
 
@@ -115,7 +117,7 @@ _OWN_LINE = {"id", "ref", "kind", "type", "title", "request", "created_at", "cre
 
 
 def _full(row: Row) -> list[str]:
-    """A whole record: a heading, then each field that says something."""
+    """A full record: a heading, then each field that is not empty."""
     title = row.get("title") or row.get("request") or ""
     flags = " <- anchor" if row.get("anchor") else ""
     when = local_text(row["created_at_epoch"])
@@ -133,8 +135,8 @@ def _field(name: str, value: Any) -> list[str]:
 
 
 def _closing(page: Page) -> list[str]:
-    """The one next step that is most likely wanted."""
-    if page.asked:
+    """The most likely next step."""
+    if page.requested:
         return [f"Unread: memsvc read {','.join(page.unread)}"] if page.unread else []
     if page.next_offset is not None:
         return [f"More: offset={page.next_offset}. {_read_hint(page)}".strip()]
@@ -149,16 +151,16 @@ def _read_hint(page: Page) -> str:
     return f"Read: memsvc read {','.join(refs[:3])}" if refs else ""
 
 
-def _plain(value: Any) -> str:
+def _as_line(value: Any) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {_plain(item)}" for name, item in value.items())
+        return ", ".join(f"{name} {_as_line(item)}" for name, item in value.items())
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return ", ".join(map(_plain, value))
+        return ", ".join(map(_as_line, value))
     return " ".join(str(value).split())
 
 
 def write_record(record: Row) -> str:
-    """One record in full."""
+    """A full record."""
     return "\n".join(_full({"ref": _ref_of(record), **record})) + "\n"
 
 
@@ -178,7 +180,7 @@ def _document_lines(document: Mapping[str, Any], level: int = 0) -> str:
         if isinstance(value, Mapping):
             lines += [f"{indent}{name}:", _document_lines(value, level + 1)]
         elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
-            lines += [f"{indent}{name}:", *(f"{indent}- {_plain(item)}" for item in value)]
+            lines += [f"{indent}{name}:", *(f"{indent}- {_as_line(item)}" for item in value)]
         else:
-            lines.append(f"{indent}{name}: {_plain(value)}")
+            lines.append(f"{indent}{name}: {_as_line(value)}")
     return "\n".join(line for line in lines if line)

@@ -1,1 +1,1 @@
-"""The table of operations and what is made from it: help, OpenAPI, MCP tools, skill pages."""
+"""The table of operations and what is generated from it: help, OpenAPI, MCP tools, skill pages."""

@@ -1,4 +1,4 @@
-"""Help: the table of operations as a catalogue, for programs and as text."""
+"""Help as JSON and as markdown, generated from the table of operations."""
 
 import difflib
 from collections.abc import Mapping, Sequence
@@ -9,20 +9,19 @@ from memsvc import __version__
 from memsvc.api.parameter_facts import parameter_line, parameters_of
 from memsvc.application.requests import HelpRequest
 from memsvc.application.services import Services
-from memsvc.core.errors import KINDS as ERRORS
-from memsvc.core.errors import BadRequest
+from memsvc.core.errors import ERRORS, BadRequest
 from memsvc.core.filters import EVERYTHING
 from memsvc.core.records import Kind
 from memsvc.core.tokens import ESTIMATOR
 
-if TYPE_CHECKING:  # the table names what makes its help
+if TYPE_CHECKING:  # the table imports this module for its help
     from memsvc.api.operations import Operation
 
 
 def build_help(
     operations: Sequence["Operation"], services: Services, request: HelpRequest
 ) -> dict[str, Any]:
-    """The catalogue of these operations, or the one asked for."""
+    """Help for these operations, or for the one requested."""
     one = request.operation
     newest = newest_refs(services)
     shown = [_named(operations, one)] if one else operations
@@ -31,7 +30,7 @@ def build_help(
         "version": __version__,
         "base": request.base,
         "estimator": ESTIMATOR,
-        "text": "Accept: text/markdown, or render=text, gives any answer as lean text",
+        "text": "Send Accept: text/markdown, or render=text, to get any answer as compact text",
         "operations": [describe(operation, request.base, newest) for operation in shown],
         **({} if one else {"vocabulary": vocabulary(services)}),
     }
@@ -47,7 +46,7 @@ def _named(operations: Sequence["Operation"], name: str) -> "Operation":
 
 
 def find_operation(operations: Sequence["Operation"], name: str) -> "Operation | None":
-    """The operation with this name, command or path, or else whose path ends in it."""
+    """The operation with this name, command or path, or else the first whose path ends with it."""
     wanted = name.strip().lower().strip("/")
     for operation in operations:
         if wanted in (operation.name, operation.command, operation.path.strip("/")):
@@ -56,7 +55,7 @@ def find_operation(operations: Sequence["Operation"], name: str) -> "Operation |
 
 
 def newest_refs(services: Services) -> dict[Kind, str]:
-    """The newest record of each kind: examples that read a record name one that exists."""
+    """The newest ref of each kind, so that the examples read records that exist."""
     with services.store.snapshot():
         found = {
             kind: services.store.page([kind], EVERYTHING, newest_first=True, limit=1, offset=0)
@@ -66,7 +65,7 @@ def newest_refs(services: Services) -> dict[Kind, str]:
 
 
 def describe(operation: "Operation", base: str, newest: Mapping[Kind, str]) -> dict[str, Any]:
-    """One operation in words and examples."""
+    """One operation, described, with an example."""
     return {
         "name": operation.name,
         "method": operation.method,
@@ -82,9 +81,9 @@ def describe(operation: "Operation", base: str, newest: Mapping[Kind, str]) -> d
 
 
 def _example(operation: "Operation", base: str, newest: Mapping[Kind, str]) -> dict[str, str]:
-    """A curl that runs as it stands, and for what can be opened in a browser its address."""
+    """A curl command that runs as printed; none for DELETE."""
     path = f"{base}{example_path(operation, newest)}"
-    if operation.method == "DELETE":  # nothing to be tried out
+    if operation.method == "DELETE":  # an example would delete a record
         return {}
     if operation.sample:
         header = "-H 'Content-Type: application/json'"
@@ -93,7 +92,7 @@ def _example(operation: "Operation", base: str, newest: Mapping[Kind, str]) -> d
 
 
 def example_path(operation: "Operation", newest: Mapping[Kind, str] | None = None) -> str:
-    """The path and query of a request that runs as it stands; refs name the newest records."""
+    """The path and query of a request that runs as printed, with the refs of the newest records."""
     path, query = operation.path, dict(operation.example)
     refs = [ref for kind, ref in (newest or {}).items() if kind in operation.kinds]
     if operation.refs and refs:
@@ -104,7 +103,7 @@ def example_path(operation: "Operation", newest: Mapping[Kind, str] | None = Non
 
 
 def vocabulary(services: Services) -> dict[str, Any]:
-    """The types, concepts and projects in use, with how often each occurs."""
+    """The types, concepts and projects in use, with their counts."""
     store = services.store
     with store.snapshot():
         return {
@@ -115,7 +114,7 @@ def vocabulary(services: Services) -> dict[str, Any]:
 
 
 def help_text(catalogue: Mapping[str, Any]) -> str:
-    """The catalogue as markdown, for an agent."""
+    """Help as markdown, for agents."""
     head = (
         f"# memsvc {catalogue['version']} · {catalogue['base']}\n{catalogue['text']}. "
         f"Token counts: {catalogue['estimator']}.\n"
@@ -145,5 +144,5 @@ def _operation_text(operation: Mapping[str, Any]) -> str:
 
 
 def error_codes() -> list[dict[str, Any]]:
-    """The closed list of error codes with their status and title."""
+    """All error codes, with their status and title."""
     return [{"code": e.code, "status": e.status, "title": e.title} for e in ERRORS]

@@ -14,7 +14,7 @@ from memsvc.schemas.results import RESULTS
 
 
 def build_openapi(base: str) -> dict[str, Any]:
-    """OpenAPI 3.1 of every operation."""
+    """The OpenAPI 3.1 description of all operations."""
     spec = APISpec(
         "memsvc",
         __version__,

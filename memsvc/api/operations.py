@@ -1,4 +1,4 @@
-"""The table of operations: routes, help, OpenAPI, commands, tools and skill pages come from it."""
+"""The table of operations, the source of routes, help, OpenAPI, commands, tools and skill pages."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from typing import Any, Final
 from marshmallow import Schema
 
 from memsvc.answers.page import Page
-from memsvc.answers.start_page import write_start
+from memsvc.answers.start_page import write_start_page
 from memsvc.answers.text import write_document, write_matches, write_record, write_text
 from memsvc.api import requests
 from memsvc.api.help import build_help, help_text
@@ -36,8 +36,9 @@ ALL: Final = (OBSERVATION, SESSION, PROMPT)
 
 ARTICLES: Final = {OBSERVATION: "an", SESSION: "a", PROMPT: "a"}
 
-ROW_COST: Final = "about 30 tokens a row as text, 110 as JSON; full records cost their read_tokens"
-
+ROW_COST: Final = (
+    "about 30 tokens per row as text, 110 as JSON; a full record costs its read_tokens"
+)
 
 TEXTS: Final[Mapping[Result, Callable[[Any], str]]] = {
     Result.PAGE: write_text,
@@ -45,12 +46,12 @@ TEXTS: Final[Mapping[Result, Callable[[Any], str]]] = {
     Result.DOCUMENT: write_document,
     Result.WRITTEN: write_document,
 }
-"""How an answer of each shape is written as text."""
+"""How an answer of each shape is rendered as text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """An operation as a tool of MCP: its name, and where it stands among the others."""
+    """An operation as an MCP tool: its name, and its role among the others."""
 
     name: str
     role: str
@@ -58,20 +59,19 @@ class Tool:
 
 @dataclass(frozen=True, kw_only=True)
 class Operation:
-    """One thing that a client can ask for.
+    """One operation that a client can call.
 
-    What it does: `read` makes the request of a call, `run` answers it; `result` is the shape of
-    the answer, `status` its HTTP status, `html` its template, `text` writes it as text, if not as
-    every answer of its shape is written;
-    `text_first` answers with text unless JSON is asked for; `ceiling` is the most tokens it answers
-    with, whatever max_tokens says.
+    What it does: `read` turns a call into a request, `run` answers it; `result` is the shape of the
+    answer, `status` its HTTP status, `html` its template; `text` renders it as text, if not like
+    every answer of its shape; `text_first` means text unless the client asks for JSON; `ceiling`
+    caps the tokens of an answer, whatever max_tokens says.
 
-    How it is called: `command` are the words of the command line and `argument` the parameter that
-    needs no flag there; `tool` is its name for MCP clients; `body` says what a request body holds:
-    nothing, the parameters, or records of these `kinds`; `skill` gives it a page in the skill.
+    How it is called: `command` has the words of the command line, `argument` is the parameter that
+    needs no flag there; `tool` is its MCP tool; `body` says what a request body has: nothing, the
+    parameters, or records of these `kinds`; `skill` means that the skill has a page for it.
 
-    How it is explained: `example` are parameters of a request that runs as printed, `refs` the one
-    of them that names records, `sample` a body that can be sent as it stands.
+    How it is explained: `example` has the parameters of a request that runs as printed, `refs` is
+    the one of them that names records, `sample` is a body that can be sent as it is.
     """
 
     name: str
@@ -103,12 +103,12 @@ class Operation:
 
     @property
     def write(self) -> Callable[[Any], str]:
-        """What writes an answer as text."""
+        """The function that renders an answer as text."""
         return self.text or TEXTS[self.result]
 
     @cached_property
     def schema(self) -> Schema:
-        """The schema of its parameters; what is read can be rendered."""
+        """The schema of its parameters; GET also takes `render`."""
         rendering = parameters.rendering() if self.method == "GET" else {}
         return parameters.make_schema(
             f"{self.name}-{self.method}", {**self.parameters, **rendering}
@@ -120,18 +120,18 @@ def _window_of(kinds: tuple[Kind, ...]) -> Callable[[Call], Any]:
 
 
 def _around(more: Fields | None = None) -> Fields:
-    """What every timeline takes besides its anchor."""
+    """The parameters of every timeline besides its anchor."""
     return {
         **parameters.depth(),
         **(more or {}),
         **parameters.filters(*ALL),
         **parameters.kinds(),
-        **parameters.form(),
+        **parameters.answer_format(),
     }
 
 
 def _batch() -> Fields:
-    order = parameters.choice("default: the order asked for", None, "date_desc", "date_asc")
+    order = parameters.choice("default: the order of ids", None, "date_desc", "date_asc")
     return {
         **parameters.refs(),
         "orderBy": order,
@@ -156,7 +156,7 @@ OPERATIONS: tuple[Operation, ...] = (
         name="observations",
         path="/api/search/observations",
         command="search observations",
-        summary="Find observations by their text.",
+        summary="Search observations by text.",
         when="to find what was done, fixed, decided or learned about something",
         read=_window_of((OBSERVATION,)),
         run=run_search,
@@ -174,8 +174,8 @@ OPERATIONS: tuple[Operation, ...] = (
         name="sessions",
         path="/api/search/sessions",
         command="search sessions",
-        summary="Find session summaries by their text.",
-        when="to find what a whole work session was about and its outcome",
+        summary="Search session summaries by text.",
+        when="to find what a work session was about and its outcome",
         read=_window_of((SESSION,)),
         run=run_search,
         kinds=(SESSION,),
@@ -192,8 +192,8 @@ OPERATIONS: tuple[Operation, ...] = (
         name="prompts",
         path="/api/search/prompts",
         command="search prompts",
-        summary="Find what the user asked for, verbatim.",
-        when="to find the user's own words",
+        summary="Search the user's prompts, stored verbatim.",
+        when="to find what the user asked for, in their own words",
         read=_window_of((PROMPT,)),
         run=run_search,
         kinds=(PROMPT,),
@@ -210,8 +210,8 @@ OPERATIONS: tuple[Operation, ...] = (
         name="by-type",
         path="/api/search/by-type",
         command="search by-type",
-        summary="List observations of a type, newest first or ranked by a query.",
-        when="for all decisions, bugfixes or features; with a query, for those on a subject",
+        summary="List observations by type, newest first or ranked by a query.",
+        when="for all decisions, bugfixes or features; add a query for those on a topic",
         read=partial(requests.search_request, kinds=(OBSERVATION,), echo="type"),
         run=run_search,
         kinds=(OBSERVATION,),
@@ -229,8 +229,8 @@ OPERATIONS: tuple[Operation, ...] = (
         name="by-concept",
         path="/api/search/by-concept",
         command="search by-concept",
-        summary="List observations that carry a concept, newest first or ranked by a query.",
-        when="for gotchas, patterns or trade-offs; with a query, for those on a subject",
+        summary="List observations by concept, newest first or ranked by a query.",
+        when="for gotchas, patterns or trade-offs; add a query for those on a topic",
         read=partial(requests.search_request, kinds=(OBSERVATION,), echo="concept"),
         run=run_search,
         kinds=(OBSERVATION,),
@@ -269,8 +269,8 @@ OPERATIONS: tuple[Operation, ...] = (
         name="recent-context",
         path="/api/context/recent",
         command="context recent",
-        summary="Show the last work sessions and what they left.",
-        when="to pick up where work stopped, or to see what was done lately",
+        summary="Show the latest work sessions with their records.",
+        when="to pick up where work stopped, or to see what was done recently",
         read=requests.recent_request,
         run=recent_context.recent_context,
         kinds=ALL,
@@ -283,10 +283,10 @@ OPERATIONS: tuple[Operation, ...] = (
                 50,
             ),
             **parameters.query(required=False),
-            **parameters.form(),
+            **parameters.answer_format(),
         },
         example={"limit": "1"},
-        cost="about 300 tokens a work session as text",
+        cost="about 300 tokens per work session as text",
         skill=True,
     ),
     Operation(
@@ -294,7 +294,7 @@ OPERATIONS: tuple[Operation, ...] = (
         path="/api/context/timeline",
         command="context timeline",
         summary="Show what happened just before and after a record or a date.",
-        when="for a date, or to see what led to a record and what followed",
+        when="for a date, or to see what led to a record and what followed it",
         read=requests.timeline_request,
         run=timeline.show_timeline,
         kinds=ALL,
@@ -309,20 +309,20 @@ OPERATIONS: tuple[Operation, ...] = (
         name="timeline-by-query",
         path="/api/timeline/by-query",
         command="timeline by-query",
-        summary="Show what happened around the best match of a query.",
-        when="to see what happened around something you can only describe",
+        summary="Show what happened around the best match for a query.",
+        when="when you can describe the moment but have no ref or date for it",
         read=requests.timeline_by_query_request,
         run=timeline.show_timeline,
         kinds=ALL,
         parameters={
             **parameters.query(required=True),
             "mode": parameters.choice(
-                "auto: around the best match; interactive: matches to choose from; observations, "
-                "sessions: auto within that kind",
+                "auto: around the best match; interactive: matches to choose from; "
+                "observations or sessions: auto, within that kind",
                 "auto",
                 *requests.MODES,
             ),
-            **_around(parameters.limit("matches to choose from (interactive)", 5, 20)),
+            **_around(parameters.limit("matches to choose from in interactive mode", 5, 20)),
         },
         example={"query": "double charge", "depth_before": "2", "depth_after": "2"},
         argument="query",
@@ -332,14 +332,14 @@ OPERATIONS: tuple[Operation, ...] = (
         name="help",
         path="/api/search/help",
         command="help",
-        summary="Describe every operation, or one of them.",
-        when="when a parameter was refused, or for an operation without a page",
+        summary="Describe all operations, or one.",
+        when="when a parameter is refused, or for an operation without a page",
         read=requests.help_request,
         run=lambda services, request: build_help(OPERATIONS, services, request),
         result=Result.DOCUMENT,
         text=help_text,
         html="help.html",
-        parameters={"operation": parameters.text("name of one operation, such as by-file")},
+        parameters={"operation": parameters.text("name of an operation, such as by-file")},
         example={"operation": "timeline"},
         cost="about 4,000 tokens for all operations as text, 300 for one",
         argument="operation",
@@ -350,8 +350,8 @@ OPERATIONS: tuple[Operation, ...] = (
         name="search",
         path="/api/search",
         command="search",
-        summary="Find memories of all kinds at once.",
-        when="to start: one index over observations, sessions and prompts",
+        summary="Search all kinds of record at once.",
+        when="to start with: one index of observations, sessions and prompts",
         read=requests.search_all_request,
         run=run_search,
         kinds=ALL,
@@ -365,25 +365,26 @@ OPERATIONS: tuple[Operation, ...] = (
         argument="query",
         tool=Tool(
             "search",
-            "Start here. Returns an index, a row each: ref, date, type, title, tokens to read.",
+            "Start here. Returns an index, one row per record: ref, date, type, title, "
+            "tokens to read.",
         ),
     ),
     Operation(
         name="semantic",
         path="/api/search/semantic",
         command="search semantic",
-        summary="Find the memories nearest in meaning, whatever their words.",
-        when="when you cannot guess the words a record would use",
+        summary="Find the records most similar to a description, whatever words they use.",
+        when="when you cannot guess the words that a record uses",
         read=requests.nearest_request,
         run=semantic_search.search_memories,
         kinds=ALL,
         parameters={
-            **parameters.query(required=True, description="what you look for, in any words"),
-            **parameters.limit("memories", 5, 100),
+            **parameters.query(required=True, description="what to look for, in any words"),
+            **parameters.limit("records to return", 5, 100),
             "days_back": parameters.number("only the last N days; default: all", None, 1, 36500),
             **parameters.filters(*ALL),
             **parameters.kinds(),
-            **parameters.form(),
+            **parameters.answer_format(),
         },
         example={"query": "customers billed twice", "limit": "3"},
         errors=("bad_parameter", "semantic_unavailable"),
@@ -391,21 +392,23 @@ OPERATIONS: tuple[Operation, ...] = (
         text=write_matches,
         tool=Tool(
             "search_memories",
-            "For when search finds nothing. Returns an index with match percent.",
+            "Use it when search finds nothing. Returns an index with the match in percent.",
         ),
     ),
     Operation(
         name="timeline-of",
         path="/api/timeline",
         command="timeline",
-        summary="Show what happened around an anchor or around the best match of a query.",
-        when="to see the time around a record, a date or a description",
+        summary="Show what happened around an anchor, or around the best match for a query.",
+        when="to see what happened around a record, a date or something you describe",
         read=requests.timeline_of_request,
         run=timeline.show_timeline,
         kinds=ALL,
         parameters={
             **parameters.anchor(required=False),
-            **parameters.query(required=False, description="words whose best match to look around"),
+            **parameters.query(
+                required=False, description="words to search for; the best match becomes the anchor"
+            ),
             **_around(),
         },
         example={"anchor": "2026-10-13", "depth_before": "2", "depth_after": "2"},
@@ -417,8 +420,8 @@ OPERATIONS: tuple[Operation, ...] = (
         name="batch",
         path="/api/observations/batch",
         command="read",
-        summary="Read records in full, in the order asked for.",
-        when="to read the few records that an index or timeline pointed to",
+        summary="Read full records, in the order of the ids given.",
+        when="to read the few records that matter in an index or timeline",
         read=requests.batch_request,
         run=reading.read_batch,
         kinds=ALL,
@@ -429,14 +432,14 @@ OPERATIONS: tuple[Operation, ...] = (
         argument="ids",
         tool=Tool(
             "get_observations",
-            "Only for the few refs that matter in an index; all in one call.",
+            "Only for the few refs that matter in an index, all in one call.",
         ),
     ),
     Operation(
         name="batch",
         path="/api/observations/batch",
-        summary="Read records in full, asked for in a JSON body.",
-        when="the same, for clients that would rather send a body",
+        summary="Read full records; the ids are sent in a JSON body.",
+        when="when a client prefers a JSON body to a query string",
         read=requests.batch_request,
         run=reading.read_batch,
         kinds=ALL,
@@ -452,7 +455,7 @@ OPERATIONS: tuple[Operation, ...] = (
         path="/api/context/inject",
         command="context",
         summary="Show recent work as a compact index, for the start of a session.",
-        when="to put recent memory in front of an agent, within a budget",
+        when="to give an agent its recent memory within a token budget",
         read=requests.start_request,
         run=session_start.start_page,
         kinds=ALL,
@@ -463,7 +466,7 @@ OPERATIONS: tuple[Operation, ...] = (
         },
         example={"max_tokens": "400"},
         cost="at most max_tokens",
-        text=write_start,
+        text=write_start_page,
         text_first=True,
         ceiling=session_start.MAX_TOKENS,
     ),
@@ -472,8 +475,8 @@ OPERATIONS: tuple[Operation, ...] = (
             name=str(kind),
             path=f"/api/{kind}/<id>",
             command=f"show {kind}",
-            summary=f"Read one {kind} in full.",
-            when=f"to read one {kind} whose number you know",
+            summary=f"Read one full {kind}.",
+            when=f"when you know the number of the {kind}",
             read=partial(requests.record_request, kind=kind),
             run=reading.read_record,
             kinds=(kind,),
@@ -491,19 +494,18 @@ OPERATIONS: tuple[Operation, ...] = (
         name="projects",
         path="/api/projects",
         command="projects",
-        summary="List the projects and how much each holds.",
-        when="to learn what projects there are",
+        summary="List the projects and how many records each has.",
+        when="to see which projects exist",
         run=status.list_projects,
         result=Result.DOCUMENT,
-        cost="about 20 tokens a project",
+        cost="about 20 tokens per project",
     ),
     Operation(
         name="stats",
         path="/api/stats",
         command="stats",
-        summary="Count what is in the store by kind, project, type, concept and day, and what "
-        "it saves.",
-        when="to see what the store holds, what learning it cost and what reading it costs",
+        summary="Count records by kind, project, type, concept and day, and the tokens they save.",
+        when="to see what the store holds, what it cost to learn and what it costs to read",
         run=status.count_all,
         result=Result.DOCUMENT,
         cost="about 300 tokens",
@@ -513,7 +515,7 @@ OPERATIONS: tuple[Operation, ...] = (
         path="/api/health",
         command="health",
         summary="Report that the worker is running.",
-        when="to see whether the worker is running",
+        when="to check whether the worker is running",
         run=status.report_health,
         result=Result.DOCUMENT,
         cost="about 10 tokens",
@@ -522,7 +524,7 @@ OPERATIONS: tuple[Operation, ...] = (
         name="readiness",
         path="/api/readiness",
         command="readiness",
-        summary="Report which components work: store, full text, semantic index.",
+        summary="Report which components work: store, full-text search, semantic search.",
         when="to see why answers are degraded",
         run=status.report_readiness,
         result=Result.DOCUMENT,
@@ -534,8 +536,8 @@ OPERATIONS: tuple[Operation, ...] = (
         Operation(
             name=f"add-{kind}s",
             path=f"/api/{kind}s",
-            summary=f"Store {kind}s: one record or a list; the same record twice is stored once.",
-            when=f"to remember {ARTICLES[kind]} {kind}",
+            summary=f"Store one {kind} or a list of them; the same one sent twice is stored once.",
+            when=f"to save {ARTICLES[kind]} {kind}",
             read=partial(requests.write_request, kind=kind),
             run=writing.write_records,
             kinds=(kind,),
@@ -544,7 +546,7 @@ OPERATIONS: tuple[Operation, ...] = (
             result=Result.WRITTEN,
             status=_is_stored,
             sample=f'{{"{SHAPES[kind].title}":"Tried out memsvc"}}',
-            cost="about 40 tokens a record",
+            cost="about 40 tokens per record",
             errors=WRITING,
         )
         for kind in ALL
@@ -552,8 +554,8 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         name="import",
         path="/api/import",
-        summary="Store records of any kind: a list, or a bundle of lists by kind.",
-        when="to bring in many records at once",
+        summary="Store records of any kind: a list, or an object with one list per kind.",
+        when="to store many records at once",
         read=requests.write_request,
         run=writing.write_records,
         kinds=ALL,
@@ -562,7 +564,7 @@ OPERATIONS: tuple[Operation, ...] = (
         result=Result.WRITTEN,
         status=_is_stored,
         sample='{"observations":[{"title":"Tried out memsvc"}]}',
-        cost="about 40 tokens a record",
+        cost="about 40 tokens per record",
         errors=WRITING,
     ),
     *(
@@ -570,7 +572,7 @@ OPERATIONS: tuple[Operation, ...] = (
             name=f"forget-{kind}",
             path=f"/api/{kind}/<id>",
             command=f"forget {kind}",
-            summary=f"Forget one {kind}, everywhere and for good.",
+            summary=f"Forget one {kind} permanently.",
             when=f"only when the user asks for {ARTICLES[kind]} {kind} to be forgotten",
             read=partial(requests.record_request, kind=kind),
             run=writing.forget,
@@ -587,4 +589,4 @@ OPERATIONS: tuple[Operation, ...] = (
 )
 
 TEN: Final = tuple(operation for operation in OPERATIONS if operation.skill)
-"""The ten GET routes that the service is known for, each with a page in the skill."""
+"""The ten GET routes that have a page in the skill."""

@@ -11,9 +11,9 @@ from memsvc.schemas.parameters import CommaList, DateField, Days
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter: its type, default, bounds and meaning. `allowed` are the words it takes.
+    """One parameter: its type, default, bounds and description. `allowed` has the words it takes.
 
-    `seldom` marks those that a short page names in one line.
+    `seldom` marks a rarely used one, which a short page lists with others on one line.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Parameter:
         }
 
     def json_schema(self) -> dict[str, Any]:
-        """JSON Schema of the parameter, as far as a schema can express it."""
+        """The JSON Schema of the parameter."""
         inner: dict[str, Any] = {"type": "integer" if self.type == "number" else "string"}
         if self.allowed:
             inner["enum"] = list(self.allowed)
@@ -49,7 +49,7 @@ class Parameter:
 
 
 def facts_of(described: Mapping[str, Any]) -> list[str]:
-    """What a parameter is, in a few words each: `["number", "default 20", "1-100"]`."""
+    """The facts about a parameter as short texts: `["number", "default 20", "1-100"]`."""
     facts = [described["type"], "required" if described["required"] else ""]
     if "default" in described:
         default = described["default"]
@@ -59,12 +59,12 @@ def facts_of(described: Mapping[str, Any]) -> list[str]:
 
 
 def parameter_line(described: Mapping[str, Any]) -> str:
-    """A parameter in one line, as lists of them show it."""
+    """A parameter as one line of a list."""
     return f"- {described['name']} ({', '.join(facts_of(described))}): {described['meaning']}"
 
 
 def parameters_of(members: dict[str, fields.Field[Any]]) -> list[Parameter]:
-    """The parameters of a schema, in their order."""
+    """The parameters of a schema, in order."""
     return [_parameter(name, field) for name, field in members.items()]
 
 

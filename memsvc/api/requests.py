@@ -1,4 +1,4 @@
-"""From parameters to requests: the one place that knows what parameters are called."""
+"""Turns parameters into requests: the only module that knows the names of parameters."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -33,8 +33,8 @@ DEFAULT_MATCHES: Final = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One call of an operation: its parameters by name, loaded by the operation's schema; the
-    moment (ms), the address it came to, and the body if it has one.
+    """One call of an operation: its parameters by name, loaded by the operation's schema; the time
+    (ms), the worker's address, and the body, if any.
     """
 
     values: Mapping[str, Any]
@@ -51,9 +51,9 @@ def search_request(
     windowed: bool = False,
     grouped: bool = False,
 ) -> SearchRequest:
-    """A search. `windowed` puts recent matches before older ones where no date is given.
+    """A search. `windowed` ranks recent matches before older ones if no date is given.
 
-    Raises BadRequest when dates contradict each other.
+    Raises BadRequest if dateStart is after dateEnd.
     """
     given = call.values
     text = given.get("query") or ""
@@ -67,7 +67,7 @@ def search_request(
         query=query,
         selection=Filter(_groups(given, query), since, until),
         order=given.get("orderBy") or ("relevance" if text else "date_desc"),
-        bound=window if is_open else None,
+        window_start=window if is_open else None,
         days=parameters.DEFAULT_DAYS if is_open else days,
         offset=given.get("offset", 0),
         limit=given.get("limit") or 1,
@@ -79,18 +79,18 @@ def search_request(
 
 
 def search_all_request(call: Call) -> SearchRequest:
-    """A search over the kinds asked for. Raises BadRequest without a query and without a filter."""
+    """A search over the requested kinds. Raises BadRequest without a query and without a filter."""
     given = call.values
     names = [*parameters.filters(*Kind), *parameters.dates()]
     is_open = set(given["kinds"]) == set(Kind) and not any(given.get(name) for name in names)
     if not given.get("query") and is_open:
-        message = f"missing; without it give a filter: kinds, {', '.join(names)}"
+        message = f"missing; give a query or one of these filters: kinds, {', '.join(names)}"
         raise BadRequest("Missing required parameter: query", {"query": [message]})
     return search_request(call, windowed=bool(given.get("query")))
 
 
 def recent_request(call: Call) -> RecentRequest:
-    """The last work sessions, or with a query the last observations ranked by it."""
+    """The latest work sessions; with a query, the latest observations, ranked by it."""
     given, has_query = call.values, bool(call.values.get("query"))
     default = DEFAULT_MATCHES if has_query else DEFAULT_WORK_SESSIONS
     return RecentRequest(
@@ -109,7 +109,7 @@ def timeline_request(call: Call) -> TimelineRequest:
 
 
 def timeline_by_query_request(call: Call) -> TimelineRequest:
-    """What happened around the best match of a query."""
+    """What happened around the best match for a query."""
     mode = call.values.get("mode", "auto")
     interactive = mode == "interactive"
     kinds = {"observations": (Kind.OBSERVATION,), "sessions": (Kind.SESSION,)}.get(mode, ())
@@ -119,7 +119,7 @@ def timeline_by_query_request(call: Call) -> TimelineRequest:
 
 
 def timeline_of_request(call: Call) -> TimelineRequest:
-    """Either of the two. Raises BadRequest for both and for neither."""
+    """A timeline around an anchor or a query. Raises BadRequest for both and for neither."""
     anchor, text = call.values.get("anchor"), call.values.get("query")
     if bool(anchor) == bool(text):
         given = "both were given" if anchor else "neither was given"
@@ -129,7 +129,7 @@ def timeline_of_request(call: Call) -> TimelineRequest:
 
 
 def nearest_request(call: Call) -> NearestRequest:
-    """The memories nearest in meaning to a text."""
+    """The records most similar to a text."""
     given, days = call.values, call.values.get("days_back")
     since = call.now - days * DAY_MS if days else None
     return NearestRequest(
@@ -142,7 +142,7 @@ def nearest_request(call: Call) -> NearestRequest:
 
 
 def start_request(call: Call) -> SearchRequest:
-    """The page that a work session starts with: the newest records of these filters."""
+    """The session-start page: the newest records that the filters select."""
     search = search_request(call, tuple(Kind))
     return replace(search, echo=_echo_filters(call.values))
 
@@ -158,12 +158,12 @@ def batch_request(call: Call) -> BatchRequest:
 
 
 def record_request(call: Call, kind: Kind) -> Ref:
-    """One record."""
+    """The ref of one record."""
     return Ref(kind, call.values["id"])
 
 
 def write_request(call: Call, kind: Kind | None = None) -> WriteRequest:
-    """Records to store; with a kind, only those. Raises BadRequest when all are refused."""
+    """Records to store; with a kind, only of that kind. Raises BadRequest if all are refused."""
     body = read_body(call.body, kind)
     return WriteRequest(
         records=body.records, work_sessions=body.work_sessions, refused=body.refused
@@ -171,7 +171,7 @@ def write_request(call: Call, kind: Kind | None = None) -> WriteRequest:
 
 
 def help_request(call: Call) -> HelpRequest:
-    """The catalogue, or one operation of it."""
+    """Help for all operations, or for one."""
     return HelpRequest(base=call.base, operation=call.values.get("operation"))
 
 
@@ -196,7 +196,7 @@ def _kinds(given: Mapping[str, Any]) -> tuple[Kind, ...]:
 
 
 def _dates(call: Call) -> tuple[int | None, int | None, int | str | None]:
-    """The bounds (ms) that dates and days set, and the days that were given."""
+    """The first and last time (ms) that dates and days allow, and the days as given."""
     start, end = call.values.get("dateStart"), call.values.get("dateEnd")
     days = call.values.get("days")
     since = start.first(call.now) if start else None
@@ -212,7 +212,7 @@ def _dates(call: Call) -> tuple[int | None, int | None, int | str | None]:
 
 
 def _full_hour(now: int) -> int:
-    """Bounds in days fall on full hours: within one, the same question has the same answer."""
+    """Windows start on the hour, so that the same request has the same answer within it."""
     return now // HOUR_MS * HOUR_MS
 
 
@@ -227,11 +227,11 @@ def _groups(given: Mapping[str, Any], query: Query | None = None) -> Groups:
 
 
 def _echo_filters(given: Mapping[str, Any]) -> dict[str, str]:
-    """The filters, repeated; the project also where none was given."""
+    """The filters for the answer to repeat; the project even if none was given."""
     return {"project": ""} | _echo(given, *parameters.filters(*Kind))
 
 
 def _echo(given: Mapping[str, Any], *names: str) -> dict[str, str]:
-    """What was asked, repeated in the answer."""
+    """The parameters that the answer repeats."""
     asked = {name: given[name] for name in names if given.get(name)}
     return {name: ",".join(v) if isinstance(v, list) else v for name, v in asked.items()}

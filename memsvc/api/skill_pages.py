@@ -1,4 +1,4 @@
-"""The mem-search skill: its pages made from the table of operations, checked and installed."""
+"""The generated pages of the mem-search skill."""
 
 import shlex
 from collections.abc import Iterator
@@ -8,18 +8,18 @@ from memsvc.api.operations import TEN, Operation
 from memsvc.api.parameter_facts import Parameter, facts_of, parameters_of
 
 NAME = "mem-search"
-
-
 ADDRESS = "http://127.0.0.1:37777"
 
 
 def pages() -> dict[str, str]:
-    """Every generated page by its place in the tree."""
+    """Every generated page, by its path in the skill."""
     return {f"operations/{operation.name}.md": page_of(operation) for operation in TEN}
 
 
 def page_of(operation: Operation) -> str:
-    """The page of one operation; its answer is filled in by whoever runs its command."""
+    """The page of one operation, with an empty answer block: `python -m tests.documents` fills it
+    in.
+    """
     words = ["memsvc", operation.command, *_example_words(operation)]
     return f"""# {operation.name}
 
@@ -43,28 +43,28 @@ Cost: {operation.cost}. Errors: {_errors(operation)}.
 
 
 def _example_words(operation: Operation) -> Iterator[str]:
-    """The example's parameters as a command takes them: the argument bare, the rest as options."""
+    """The example as command-line words: the argument without a flag, the rest as options."""
     for name, value in operation.example.items():
         bare = name == operation.argument
         yield value if bare else f"--{name.replace('_', '-')} {shlex.quote(value)}"
 
 
 def _parameter_head(operation: Operation) -> str:
-    bare = f"`{operation.argument}` bare, others " if operation.argument else ""
-    return f"Parameters (command: {bare}`--name value`):"
+    bare = f"`{operation.argument}` without a flag, others " if operation.argument else ""
+    return f"Parameters ({bare}`--name value`):"
 
 
 def _parameter_lines(operation: Operation) -> Iterator[str]:
     found = parameters_of(operation.schema.fields)
     for each in found:
         if not each.seldom:
-            yield f"- `{each.name}`{_facts(each)}: {each.description}"
-    seldom = [f"`{each.name}`{_values(each)}" for each in found if each.seldom]
+            yield f"- `{each.name}`{_constraints(each)}: {each.description}"
+    seldom = [f"`{each.name}`{_allowed_values(each)}" for each in found if each.seldom]
     yield f"- also {', '.join(seldom)}"
 
 
-def _facts(parameter: Parameter) -> str:
-    """What a parameter is, but for its type and what its meaning says already."""
+def _constraints(parameter: Parameter) -> str:
+    """The facts about a parameter, without its type and what its description says already."""
     described = parameter.as_json() | {"type": "", "allowed": ()}
     if isinstance(parameter.default, list):
         del described["default"]
@@ -72,18 +72,18 @@ def _facts(parameter: Parameter) -> str:
     return f" ({', '.join(facts)})" if facts else ""
 
 
-def _values(parameter: Parameter) -> str:
+def _allowed_values(parameter: Parameter) -> str:
     if parameter.type == "date":
         return " (2026-10-13, 7d)"
     return f" ({'|'.join(parameter.allowed)})" if parameter.allowed else ""
 
 
 _ERROR_TEXTS = {
-    "bad_parameter": "exit 2 (HTTP 400) names what is wrong and what is allowed",
-    "no_such_record": "exit 4 (404), no such record",
+    "bad_parameter": "exit 2 (HTTP 400): a bad parameter, explained",
+    "no_such_record": "exit 4 (404): no such record",
 }
 
 
 def _errors(operation: Operation) -> str:
     texts = [_ERROR_TEXTS[code] for code in operation.errors if code in _ERROR_TEXTS]
-    return "; ".join([*texts, "exit 3, no worker: `memsvc start`"])
+    return "; ".join([*texts, "exit 3: no worker, run `memsvc start`"])

@@ -1,4 +1,4 @@
-"""The candidates of a search, best first: by words, by meaning, by being recent."""
+"""Ranks the candidates of a search by full text, semantic similarity and recency."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,17 +15,20 @@ from memsvc.core.recency import boost_recent
 from memsvc.core.records import Kind, Ref
 
 DEPTH: Final = 100
-"""Candidates of each side for a kind, whatever page is asked for: pages never repeat a record."""
+"""Candidates per kind and ranking. It does not depend on the page requested, so pages never repeat
+a record.
+"""
 
 MIN_COSINE: Final = 0.3
-"""The cosine from which a record without any word of the query counts as a match."""
+"""The lowest cosine at which a record without any word of the query counts as a match."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
     """The candidates, best first, and how they were found.
 
-    `added` are those that hold none of the query's words; `degraded` says what the ranking lacks.
+    `added` are the candidates without any word of the query; `degraded` says why the ranking is
+    incomplete.
     """
 
     hits: list[Hit]
@@ -35,20 +38,22 @@ class Ranking:
 
     @property
     def notes(self) -> dict[str, str]:
-        """What an answer says of this ranking besides its strategy."""
+        """What an answer says about this ranking besides its strategy."""
         return {"degraded": self.degraded} if self.degraded else {}
 
 
 def rank_candidates(services: Services, request: SearchRequest) -> Ranking:
-    """The candidates of every kind: a fixed number, whatever page is asked for."""
+    """The candidates of every kind, the same number for every page."""
     if services.semantic and (text := _plain_text(request)):
-        services.semantic.prepare(text)  # it reads while full text is searched
+        services.semantic.prepare(text)  # it is embedded while full text is searched
     lexical = [hit for kind in request.kinds for hit in _lexical(services, request, kind)]
     return _ranked(services, request, lexical, lambda: _nearest(services, request))
 
 
-def rank_few(services: Services, request: SearchRequest, kind: Kind, ids: Sequence[int]) -> Ranking:
-    """Those of a few records that match, best first."""
+def rank_records(
+    services: Services, request: SearchRequest, kind: Kind, ids: Sequence[int]
+) -> Ranking:
+    """The matches among these records, best first."""
     lexical = services.store.rank_among(kind, request.query, ids)
     return _ranked(services, request, lexical, lambda: _compared(services, request, kind, ids))
 
@@ -59,37 +64,41 @@ def _ranked(
     hits: Iterable[Hit],
     near: Callable[[], dict[Ref, float] | None],
 ) -> Ranking:
-    """Full text joined with meaning, or full text alone with the reason."""
+    """Full text fused with semantic search, or full text alone with the reason."""
     lexical = {hit.ref: hit for hit in hits}
     try:
         nearest = near()
     except SemanticUnavailable as error:
-        return Ranking(_in_order(lexical.values(), request), degraded=error.detail)
+        return Ranking(_ordered(lexical.values(), request), degraded=error.detail)
     if nearest is None:
         missing = services.no_semantic if _plain_text(request) else ""
-        return Ranking(_in_order(lexical.values(), request), degraded=missing)
+        return Ranking(_ordered(lexical.values(), request), degraded=missing)
     return _fused(services, request, lexical, nearest)
 
 
-def _in_order(hits: Iterable[Hit], request: SearchRequest) -> list[Hit]:
+def _ordered(hits: Iterable[Hit], request: SearchRequest) -> list[Hit]:
     best_first = sorted(hits, key=lambda hit: (-hit.relevance, -hit.created_at_epoch, hit.ref))
-    return best_first if request.bound is None else boost_recent(best_first, request.bound)
+    return (
+        best_first
+        if request.window_start is None
+        else boost_recent(best_first, request.window_start)
+    )
 
 
 def _lexical(services: Services, request: SearchRequest, kind: Kind) -> list[Hit]:
-    """The best of all, and the best inside the window: an old match must not hide a recent one."""
+    """The best matches, overall and inside the window: old ones must not crowd out recent ones."""
     store, query = services.store, request.query
     best = store.rank(kind, query, request.selection, DEPTH)
-    if request.bound is None or len(best) < DEPTH:
+    if request.window_start is None or len(best) < DEPTH:
         return best
-    inside = replace(request.selection, since=request.bound)
+    inside = replace(request.selection, since=request.window_start)
     if not store.count_matches(kind, query, inside):
         return best
     return best + store.rank(kind, query, inside, DEPTH)
 
 
 def _nearest(services: Services, request: SearchRequest) -> dict[Ref, float] | None:
-    """The cosines of the records nearest in meaning; None where meaning has no say."""
+    """The cosines of the most similar records; None if semantic search does not apply."""
     text = _plain_text(request)
     if services.semantic is None or not text:
         return None
@@ -111,15 +120,15 @@ def _compared(
 
 
 def _plain_text(request: SearchRequest) -> str:
-    """What the query means; empty where it only filters and excludes."""
+    """The text to embed; empty if the query only filters and excludes."""
     return plain_text(request.text) if request.query.searchable else ""
 
 
 def _selections(request: SearchRequest) -> list[Filter]:
-    """All that is asked for, and what of it lies inside the window."""
-    if request.bound is None:
+    """The filter as requested, and the same limited to the window."""
+    if request.window_start is None:
         return [request.selection]
-    return [request.selection, replace(request.selection, since=request.bound)]
+    return [request.selection, replace(request.selection, since=request.window_start)]
 
 
 def _fused(
@@ -140,7 +149,7 @@ def _fused(
     hits = [_hit(ref, times[ref], parts) for ref, parts in fused.items() if ref in times]
     lag = services.semantic.missing() if services.semantic else ""
     unmatched = frozenset(ref for ref in times if not added.get(ref, True))
-    return Ranking(_in_order(hits, request), "hybrid", unmatched, lag)
+    return Ranking(_ordered(hits, request), "hybrid", unmatched, lag)
 
 
 def _hit(ref: Ref, moment: int, parts: Fused) -> Hit:
@@ -154,10 +163,10 @@ def _added(
     lexical: Mapping[Ref, Hit],
     nearest: Mapping[Ref, float],
 ) -> dict[Ref, bool]:
-    """The near records that full text did not rank: whether each matches in full text at all.
+    """The similar records that full text did not rank, each with whether it matches at all.
 
-    Of those that do not match, only the near ones count, and none where words must, or must not,
-    stand as such.
+    Those that do not match count only if they are similar enough, and never if the query requires
+    or excludes words.
     """
     strict = bool(request.query.required or request.query.excludes)
     found: dict[Ref, bool] = {}
@@ -171,6 +180,6 @@ def _added(
 
 
 def _coverage(services: Services, query: Query, hits: Iterable[Hit]) -> float:
-    """How much of the query the best full-text match holds; nothing if there is none."""
+    """The share of the query's words that the best full-text match contains; 0 without a match."""
     best = max(hits, key=lambda hit: hit.relevance, default=None)
     return services.store.coverage(query, best.ref) if best else 0.0

@@ -1,4 +1,4 @@
-"""Reading memories in full."""
+"""Reads full records."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from memsvc.core.records import Ref
 
 
 def read_record(services: Services, ref: Ref) -> dict[str, Any]:
-    """One record in full. Raises NotFound if there is none."""
+    """One full record. Raises NotFound."""
     with services.store.snapshot():
         record = services.store.records([ref]).get(ref)
     if record is None:
@@ -22,7 +22,9 @@ def read_record(services: Services, ref: Ref) -> dict[str, Any]:
 
 
 def read_batch(services: Services, request: BatchRequest) -> Page:
-    """Records in full, in the order asked for unless another is given; `missing` lists the rest."""
+    """Full records, in the order of the ids unless `orderBy` is given; `missing` lists the refs not
+    found.
+    """
     with services.store.snapshot():
         records = services.store.records(request.refs)
     found = [
@@ -40,6 +42,6 @@ def read_batch(services: Services, request: BatchRequest) -> Page:
         limit=len(request.refs),
         format="full",
         strategy="filter",
-        asked=tuple(str(hit.ref) for hit in found),
+        requested=tuple(str(hit.ref) for hit in found),
         notes={"missing": [str(ref) for ref in request.refs if ref not in there]},
     )

@@ -1,8 +1,8 @@
-"""What was worked on lately."""
+"""The most recent work."""
 
 from memsvc.answers.page import Page, Row
 from memsvc.answers.rows import make_rows
-from memsvc.application.ranking import rank_few
+from memsvc.application.ranking import rank_records
 from memsvc.application.requests import RecentRequest, SearchRequest
 from memsvc.application.search import found_rows
 from memsvc.application.services import Services
@@ -10,15 +10,15 @@ from memsvc.core.dates import utc_text
 from memsvc.core.ports.store import WorkEntry
 from memsvc.core.records import Kind
 
-LAST = 50
-"""Observations that count as recent where recent context is ranked by a query."""
+MAX_RANKED = 50
+"""How many of the newest observations a query ranks."""
 
 MAX_LISTED = 20
-"""Records of one kind that recent context lists for one work session."""
+"""Maximum records per kind and work session."""
 
 
 def recent_context(services: Services, request: RecentRequest) -> Page:
-    """The last work sessions with what they left; with a query, the last observations ranked."""
+    """The latest work sessions with their records, or the latest observations ranked by a query."""
     if request.search:
         return _ranked(services, request, request.search)
     with services.store.snapshot():
@@ -58,13 +58,13 @@ def _work_row(services: Services, entry: WorkEntry, form: str) -> Row:
 
 
 def _ranked(services: Services, request: RecentRequest, search: SearchRequest) -> Page:
-    """The last selected observations that match, ranked; never anything older."""
+    """The matches among the latest selected observations, ranked; never anything older."""
     with services.store.snapshot():
         last = services.store.page(
-            [Kind.OBSERVATION], request.selection, newest_first=True, limit=LAST, offset=0
+            [Kind.OBSERVATION], request.selection, newest_first=True, limit=MAX_RANKED, offset=0
         )
         ids = [hit.ref.id for hit in last]
-        ranking = rank_few(services, search, Kind.OBSERVATION, ids)
+        ranking = rank_records(services, search, Kind.OBSERVATION, ids)
         rows = found_rows(services, search, ranking.hits[: request.limit])
     return Page(
         echo=dict(request.echo),

@@ -1,4 +1,4 @@
-"""What callers ask for: frozen, typed, and read once, at the edge."""
+"""Requests: frozen, typed, and parsed once, at the entry points."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,11 +11,11 @@ from memsvc.core.records import Kind, Record, Ref, WorkSession
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchRequest:
-    """A search. `text` is the query as it was typed; `echo` is what the answer repeats.
+    """A search. `text` is the query as typed; `echo` is what the answer repeats.
 
-    `bound` is where the default time window starts (ms), None where there is none; `days` is what
-    the answer says of the window: a number of days, `all`, or None. `order` is one of relevance,
-    date_desc, date_asc; `grouped` answers the rows by kind.
+    `window_start` is the start of the default time window (ms), or None without one; `days` is what
+    the answer says about the window: a number of days, `all`, or None. `order` is relevance,
+    date_desc or date_asc; `grouped` groups the rows by kind.
     """
 
     kinds: tuple[Kind, ...]
@@ -23,7 +23,7 @@ class SearchRequest:
     query: Query = NO_QUERY
     selection: Filter = EVERYTHING
     order: str = "date_desc"
-    bound: int | None = None
+    window_start: int | None = None
     days: int | str | None = None
     offset: int = 0
     limit: int = 20
@@ -35,7 +35,7 @@ class SearchRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineRequest:
-    """What happened around an anchor: a record, a moment (ms), or the best match of a search.
+    """What happened around an anchor: a record, a time (ms), or the best match of a search.
 
     `interactive` asks for the matches to choose an anchor from.
     """
@@ -52,7 +52,7 @@ class TimelineRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecentRequest:
-    """The last work sessions, or with a search the last observations ranked by it."""
+    """The latest work sessions; with a search, the latest observations, ranked by it."""
 
     limit: int
     selection: Filter = EVERYTHING
@@ -63,7 +63,7 @@ class RecentRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NearestRequest:
-    """The memories nearest in meaning to a text."""
+    """The records most similar to a text."""
 
     text: str
     kinds: tuple[Kind, ...]
@@ -83,7 +83,7 @@ class BatchRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteRequest:
-    """Records to store, each with its place in the body, and what of the body was refused."""
+    """Records to store, each with its place in the body, and the records refused."""
 
     records: tuple[tuple[str, Record], ...]
     work_sessions: tuple[WorkSession, ...] = ()
@@ -92,7 +92,7 @@ class WriteRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HelpRequest:
-    """The catalogue, or one operation of it; `base` is the worker's address."""
+    """Help for all operations, or for one; `base` is the worker's address."""
 
     base: str
     operation: str | None = None

@@ -1,4 +1,4 @@
-"""Finding memories: by text and meaning, by what they are, or both."""
+"""Searches records by text, by filter, or by both."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +17,7 @@ from memsvc.core.query import Query
 
 
 def run_search(services: Services, request: SearchRequest) -> Page:
-    """One page of what a request asks for."""
+    """One page of results."""
     with services.store.snapshot():
         found = _found(services, request)
         rows = found_rows(services, request, found.hits)
@@ -37,7 +37,7 @@ def run_search(services: Services, request: SearchRequest) -> Page:
 
 
 def found_rows(services: Services, request: SearchRequest, hits: Sequence[Hit]) -> tuple[Row, ...]:
-    """The rows of these hits, in their order, with snippets for the query."""
+    """The rows of these hits, in order, with snippets for the query."""
     terms = (*request.query.words, *request.query.required)
     stems = stems_of(term.text for term in terms) if terms else ()
     records = services.store.records(hit.ref for hit in hits)
@@ -50,10 +50,10 @@ def found_rows(services: Services, request: SearchRequest, hits: Sequence[Hit]) 
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """One page of hits, how many there are in all, and how they were found.
+class Results:
+    """One page of hits, the number of all matches, and how they were found.
 
-    `added` of them hold no word of the query: semantic search found them.
+    `added` counts the matches without a word of the query: only semantic search found them.
     """
 
     hits: list[Hit]
@@ -64,7 +64,7 @@ class Found:
     added: int = 0
 
 
-def _found(services: Services, request: SearchRequest) -> Found:
+def _found(services: Services, request: SearchRequest) -> Results:
     query = request.query
     is_filter = query.filters or not request.text
     if is_filter and not (query.searchable or query.only_excludes):
@@ -72,10 +72,12 @@ def _found(services: Services, request: SearchRequest) -> Found:
     if request.order == "relevance":
         return _ranked(services, request)
     total = _matches(services, request, request.selection)
-    return Found(_by_time(services, request), total, "temporal", _window(services, request, total))
+    return Results(
+        _by_time(services, request), total, "temporal", _window(services, request, total)
+    )
 
 
-def _listed(services: Services, request: SearchRequest) -> Found:
+def _listed(services: Services, request: SearchRequest) -> Results:
     hits = services.store.page(
         request.kinds,
         request.selection,
@@ -84,25 +86,27 @@ def _listed(services: Services, request: SearchRequest) -> Found:
         offset=request.offset,
     )
     total = sum(services.store.count(kind, request.selection) for kind in request.kinds)
-    return Found(hits, total, "filter")
+    return Results(hits, total, "filter")
 
 
-def _ranked(services: Services, request: SearchRequest) -> Found:
-    """One page in the order of relevance: the ranked candidates, then all other matches."""
+def _ranked(services: Services, request: SearchRequest) -> Results:
+    """One page by relevance: first the ranked candidates, then all other matches."""
     ranking = rank_candidates(services, request)
     page = ranking.hits[request.offset : request.offset + request.limit]
     if len(page) < request.limit:
-        page += _rest(services, request, ranking, request.limit - len(page))
+        page += _remaining(services, request, ranking, request.limit - len(page))
     total = _matches(services, request, request.selection)
     window = _window(services, request, total)
-    if window and request.bound is not None:
+    if window and request.window_start is not None:
         window["older_matches"] += sum(h.older for h in ranking.hits if h.ref in ranking.added)
     added = len(ranking.added)
-    return Found(page, total + added, ranking.strategy, window, ranking.notes, added)
+    return Results(page, total + added, ranking.strategy, window, ranking.notes, added)
 
 
-def _rest(services: Services, request: SearchRequest, ranking: Ranking, limit: int) -> list[Hit]:
-    """The full-text matches beyond the candidates, kind after kind, never above the last one."""
+def _remaining(
+    services: Services, request: SearchRequest, ranking: Ranking, limit: int
+) -> list[Hit]:
+    """Full-text matches beyond the candidates, kind by kind, scored at most like the last one."""
     lowest = ranking.hits[-1] if ranking.hits else None
     ceiling = lowest.relevance + lowest.recency if lowest else 1.0
     offset = max(0, request.offset - len(ranking.hits))
@@ -121,7 +125,7 @@ def _rest(services: Services, request: SearchRequest, ranking: Ranking, limit: i
             limit=limit - len(found),
             offset=offset,
         )
-        found += [_below(hit, ceiling, request.bound) for hit in hits]
+        found += [_beyond_candidates(hit, ceiling, request.window_start) for hit in hits]
         if len(found) >= limit:
             break
         total = services.store.count_matches(kind, request.query, request.selection)
@@ -129,7 +133,7 @@ def _rest(services: Services, request: SearchRequest, ranking: Ranking, limit: i
     return found
 
 
-def _below(hit: Hit, ceiling: float, bound: int | None) -> Hit:
+def _beyond_candidates(hit: Hit, ceiling: float, bound: int | None) -> Hit:
     older = bound is not None and hit.created_at_epoch < bound
     return replace(hit, relevance=min(hit.relevance, ceiling), recency=0.0, older=older)
 
@@ -151,13 +155,13 @@ def _by_time(services: Services, request: SearchRequest) -> list[Hit]:
 
 
 def _window(services: Services, request: SearchRequest, total: int) -> dict[str, Any] | None:
-    """Which bound applied, and how many of the full-text matches lie before it."""
+    """The window that applied, and how many full-text matches are older."""
     if request.days is None:
         return None
     if request.days == "all":
         return {"days": "all", "older_matches": 0}
-    if request.bound is not None:
-        inside = replace(request.selection, since=request.bound)
+    if request.window_start is not None:
+        inside = replace(request.selection, since=request.window_start)
         return {"days": request.days, "older_matches": total - _matches(services, request, inside)}
     unbound = replace(request.selection, since=None)
     return {"days": request.days, "older_matches": _matches(services, request, unbound) - total}
@@ -169,14 +173,14 @@ def _matches(services: Services, request: SearchRequest, selection: Filter) -> i
 
 
 def explain_hit(services: Services, hit: Hit, query: Query) -> dict[str, Any]:
-    """Why a hit stands where it stands; the shares add up to its score."""
+    """Why a hit ranks where it does; the contributions add up to its score."""
     score, recency = round(hit.relevance + hit.recency, 4), round(hit.recency, 4)
     semantic = round(hit.relevance * hit.semantic_share, 4)
     lexical = round(score - recency - semantic, 4)
     terms = services.store.matched_terms(hit.ref, query)
     where = "; ".join(f"{term} in {', '.join(fields)}" for term, fields in terms.items())
     return {
-        "line": f"{where or 'no words'} | full text {lexical} + meaning {semantic} "
+        "line": f"{where or 'no words'} | full text {lexical} + semantic {semantic} "
         f"+ recency {recency} = {score}",
         "terms": terms,
         "lexical": lexical,

@@ -1,4 +1,4 @@
-"""Pure semantic search: the records nearest in meaning to a text, whatever their words."""
+"""Pure semantic search: the records most similar to a text, without full text or fusion."""
 
 import math
 
@@ -13,12 +13,13 @@ from memsvc.core.records import Ref
 
 
 def search_memories(services: Services, request: NearestRequest) -> Page:
-    """The nearest records of all kinds asked for, with similarity 1 / (1 + distance).
+    """The most similar records of the requested kinds, with similarity 1 / (1 + distance).
 
-    Raises SemanticUnavailable: there is nothing to fall back on.
+    Raises SemanticUnavailable, since there is nothing to fall back on.
     """
     if services.semantic is None:
-        raise SemanticUnavailable(services.no_semantic or "This worker has no semantic index.")
+        default = "This worker has no semantic index; use /api/search for full text."
+        raise SemanticUnavailable(services.no_semantic or default)
     with services.store.snapshot():
         hits = _nearest(services, services.semantic, request)
         records = services.store.records(hit.ref for hit in hits)
@@ -51,5 +52,5 @@ def _nearest(services: Services, semantic: SemanticSearch, request: NearestReque
 
 
 def similarity(cosine: float) -> float:
-    """1 / (1 + d) with d the Euclidean distance of two vectors of length 1: 1 is the same."""
+    """1 / (1 + d), with d the Euclidean distance between two unit vectors; 1 means identical."""
     return 1 / (1 + math.sqrt(max(0.0, 2 - 2 * cosine)))

@@ -1,4 +1,4 @@
-"""What the use cases work with."""
+"""The services that the use cases depend on."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -11,10 +11,10 @@ SWITCHED_OFF: Final = "Semantic search is switched off (MEMSVC_SEMANTIC=off)."
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The adapters behind the ports, built once in `bootstrap`.
+    """The adapters behind the ports, built in `bootstrap`.
 
-    Without `semantic` full text answers alone; `no_semantic` is the sentence that answers then say
-    about it, empty where there is nothing to say.
+    Without `semantic` there is only full text; `no_semantic` is what answers then say about it,
+    empty where there is nothing to say.
     """
 
     store: Store

@@ -1,4 +1,4 @@
-"""The page that a work session starts with: recent work as a compact index, within a budget."""
+"""The session-start page: recent work as a compact index within a token budget."""
 
 from typing import Any, Final
 
@@ -14,20 +14,19 @@ from memsvc.core.ports.store import Hit
 from memsvc.core.records import Kind, Observation, Record, Summary
 
 DEFAULT_TOKENS: Final = 1500
-"""Tokens that the page may cost by default."""
-
+"""Default token budget of the page."""
 
 MAX_TOKENS: Final = 2249
-"""Tokens that it never exceeds: at four bytes a token, below 9,000 characters. Agents cut what a
-hook prints at about 10,000."""
-
+"""Hard limit in tokens: at four bytes per token the page stays below 9,000 characters. Agents cut
+the output of a hook at about 10,000.
+"""
 
 DEFAULT_ROWS: Final = 50
-"""Observations that it lists by default."""
+"""Default number of observations."""
 
 
 def start_page(services: Services, request: SearchRequest) -> Page:
-    """The newest observations and what the last summary says; by time alone."""
+    """The newest observations and the last summary, by time alone."""
     selection = request.selection
     with services.store.snapshot():
         hits = _newest(services, Kind.OBSERVATION, selection, request.limit)
@@ -51,7 +50,7 @@ def _newest(services: Services, kind: Kind, selection: Filter, limit: int) -> li
 
 
 def _row(hit: Hit, record: Record) -> Row:
-    """What the index shows of an observation, and which discovery it belongs to."""
+    """The fields that the index shows, and those that identify the discovery."""
     assert isinstance(record, Observation)
     return {
         "id": record.id,
@@ -70,17 +69,17 @@ def _row(hit: Hit, record: Record) -> Row:
 
 
 def _last_summary(services: Services, selection: Filter) -> dict[str, Any]:
-    """What the last session summary says for whoever goes on from there."""
+    """The last session summary, for whoever continues the work."""
     hits = _newest(services, Kind.SESSION, selection, 1)
     if not hits:
         return {}
     record = services.store.records([hits[0].ref])[hits[0].ref]
     assert isinstance(record, Summary)
-    said = {"learned": record.learned, "next_steps": record.next_steps}
+    texts = {"learned": record.learned, "next_steps": record.next_steps}
     summary = {
         "ref": str(hits[0].ref),
         "title": title_of(record, hits[0].ref),
         "created_at_epoch": record.created_at_epoch,
-        **{name: text for name, text in said.items() if text.strip()},
+        **{name: text for name, text in texts.items() if text.strip()},
     }
     return {"summary": summary}

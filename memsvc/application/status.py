@@ -1,4 +1,4 @@
-"""What the store holds, and how the worker is."""
+"""What the store has, and whether the worker is ready."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ STATS_DAYS = 30
 
 
 def list_projects(services: Services, request: None = None) -> dict[str, Any]:
-    """Every project with how much of each kind it holds, last worked on first."""
+    """All projects with their number of records of each kind, most recently active first."""
     with services.store.snapshot():
         found = services.store.projects()
     projects = [
@@ -28,7 +28,7 @@ def list_projects(services: Services, request: None = None) -> dict[str, Any]:
 
 
 def count_all(services: Services, request: None = None) -> dict[str, Any]:
-    """Counts by kind, project, type, concept and day, and what memory saves."""
+    """Counts by kind, project, type, concept and day, and the tokens saved."""
     store = services.store
     since = services.clock() // DAY_MS * DAY_MS - STATS_DAYS * DAY_MS
     with store.snapshot():
@@ -45,7 +45,7 @@ def count_all(services: Services, request: None = None) -> dict[str, Any]:
 
 
 def report_health(services: Services, request: None = None) -> dict[str, Any]:
-    """The worker is running."""
+    """The answer of a running worker."""
     return {"status": "ok", "version": __version__}
 
 
@@ -62,6 +62,6 @@ def report_readiness(services: Services, request: None = None) -> dict[str, Any]
 
 def _semantic_state(services: Services) -> dict[str, Any]:
     if services.semantic is None:
-        detail = services.no_semantic or "not configured; full text answers"
+        detail = services.no_semantic or "not configured; searches use full text only"
         return {"ok": False, "detail": detail, "waiting": 0, "rebuilds": 0}
     return services.semantic.report()

@@ -1,4 +1,4 @@
-"""Suggestions for a query that was cut short or found nothing."""
+"""Notes on a query that was truncated or found nothing."""
 
 import difflib
 from collections.abc import Iterable
@@ -12,11 +12,12 @@ from memsvc.core.query import MAX_TERMS
 
 
 def suggest(services: Services, request: SearchRequest, total: int) -> dict[str, Any]:
-    """Notes for the answer: terms left out, the nearest values in use, the nearest words."""
+    """Notes for the answer: ignored terms, similar values in use, similar words."""
     notes: dict[str, Any] = {}
     if request.query.ignored:
         notes["notice"] = (
-            f"The first {MAX_TERMS} different terms were searched, {request.query.ignored} ignored."
+            f"Only the first {MAX_TERMS} distinct terms were searched; "
+            f"{request.query.ignored} were ignored."
         )
     if total:
         return notes
@@ -31,12 +32,15 @@ def suggest(services: Services, request: SearchRequest, total: int) -> dict[str,
             )
         )
     elif request.text and not (request.query.only_excludes or request.query.filters):
-        notes["notice"] = "The query holds no letter or digit to search for."
+        notes["notice"] = (
+            "The query has no letter or digit to search for; use words, or leave it out and give "
+            "a filter."
+        )
     return notes
 
 
 def _nearest_values(services: Services, request: SearchRequest) -> dict[str, list[str]]:
-    """For each filter value that no record carries, the nearest values in use."""
+    """Similar values in use, for each filter value that no record has."""
     nearest: dict[str, list[str]] = {}
     for field, values in request.selection.groups:
         in_use = [
@@ -49,7 +53,7 @@ def _nearest_values(services: Services, request: SearchRequest) -> dict[str, lis
 
 
 def nearest_names(field: str, value: str, in_use: Iterable[str]) -> list[str]:
-    """The names most like one that is not in use; empty if it is."""
+    """The names most similar to one that is not in use; empty if it is in use."""
     if FIELDS[field].is_path:
         return _nearest_paths(normal_path(value), in_use)
     known = {name.casefold(): name for name in in_use}
@@ -60,7 +64,7 @@ def nearest_names(field: str, value: str, in_use: Iterable[str]) -> list[str]:
 
 
 def _nearest_paths(path: str, in_use: Iterable[str]) -> list[str]:
-    """Paths whose last part is like that of a path no record names."""
+    """Paths whose file name is similar to that of a path that no record names."""
     wanted = path.casefold().rsplit("/", 1)[-1]
     by_name: dict[str, str] = {}
     for known in in_use:

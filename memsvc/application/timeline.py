@@ -16,7 +16,7 @@ from memsvc.core.records import Record, Ref, parse_ref
 
 
 def show_timeline(services: Services, request: TimelineRequest) -> Page:
-    """The records before and after an anchor. Raises NotFound when no record has that ref."""
+    """The records before and after an anchor. Raises NotFound if no record has that ref."""
     with services.store.snapshot():
         if isinstance(request.anchor, SearchRequest):
             return _around_match(services, request, request.anchor)
@@ -40,7 +40,7 @@ def _around_match(services: Services, request: TimelineRequest, search: SearchRe
 def _around_record(services: Services, request: TimelineRequest, ref: Ref) -> Page:
     record = services.store.records([ref]).get(ref)
     if record is None:
-        raise NotFound(f"There is no {ref.kind} {ref}; take a ref from the results of a search.")
+        raise NotFound(f"There is no {ref.kind} {ref}; take a ref from a search.")
     return _around(services, request, Point(record.created_at_epoch, ref.id, ref.kind), record)
 
 
@@ -70,6 +70,6 @@ def _around(
 
 
 def _anchor(point: Point, ref: Ref | None, record: Record | None) -> Mapping[str, Any]:
-    """What the timeline turns around, for the answer."""
+    """The anchor, as the answer shows it."""
     when = {"created_at": utc_text(point.created_at_epoch)}
     return {"ref": str(ref), "title": title_of(record, ref), **when} if record and ref else when

@@ -1,4 +1,4 @@
-"""Writing memories, and deleting them."""
+"""Stores records and forgets them."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from memsvc.core.records import Ref
 
 
 def write_records(services: Services, request: WriteRequest) -> dict[str, Any]:
-    """Store records and say what became of each."""
+    """Store records and return the outcome for each."""
     records = [record for _, record in request.records]
     receipts = services.store.write(records, request.work_sessions)
     results = [
@@ -26,7 +26,7 @@ def write_records(services: Services, request: WriteRequest) -> dict[str, Any]:
 
 
 def forget(services: Services, ref: Ref) -> dict[str, Any]:
-    """Forget one record everywhere. Raises NotFound if there is none."""
+    """Forget one record everywhere. Raises NotFound."""
     if not services.store.forget(ref):
         raise NotFound(f"There is no {ref.kind} {ref}; nothing was forgotten.")
     return {"forgotten": str(ref), "kind": str(ref.kind)}

@@ -1,4 +1,6 @@
-"""From settings to services. With the two tables beside it, the only code that names adapters."""
+"""Builds the services that the settings ask for. Only this and the two tables beside it name
+adapters.
+"""
 
 import os
 
@@ -19,7 +21,7 @@ from memsvc.core.ports.vectors import (
 
 
 def build_store(settings: Settings) -> Store:
-    """The store under MEMSVC_HOME, created or brought up to date first.
+    """The store under MEMSVC_HOME, created or migrated first.
 
     Raises StoreUnavailable, StoreDamaged or StoreTooNew.
     """
@@ -27,7 +29,7 @@ def build_store(settings: Settings) -> Store:
 
 
 def build_vectors(store: Store) -> VectorStore:
-    """The vectors of a store that `build_store` made: they lie in the same file."""
+    """The vectors of a store that `build_store` made; they are in the same file."""
     from memsvc.adapters.sqlite.vectors import SqliteVectors
 
     assert isinstance(store, SqliteStore)
@@ -35,9 +37,9 @@ def build_vectors(store: Store) -> VectorStore:
 
 
 def build_semantic(settings: Settings, store: Store, *, share: int = 2) -> SemanticSearch | None:
-    """Semantic search as the settings want it, None if it is off; it loads nothing until started.
+    """Semantic search as configured, None if it is off; it loads nothing until it is started.
 
-    Records are embedded on one in `share` cores: the others are left to searches.
+    Embedding uses one in `share` cores and leaves the others to searches.
     """
     if settings.semantic == "off":
         return None
@@ -52,14 +54,14 @@ def build_semantic(settings: Settings, store: Store, *, share: int = 2) -> Seman
 
 
 def load_embedder(settings: Settings) -> Embedder:
-    """The model, loaded. Raises SemanticUnavailable if it cannot be loaded."""
+    """The loaded model. Raises SemanticUnavailable if it cannot be loaded."""
     from memsvc.adapters.onnx_embedder import load_bundled, load_folder
 
     return load_folder(settings.model) if settings.model else load_bundled()
 
 
 def open_index(settings: Settings, embedder: Embedder, name: str) -> SemanticIndex:
-    """The index for the vectors of this model and for the store of this name.
+    """The index of this model's vectors for the store with this name.
 
     Raises SemanticUnavailable.
     """

@@ -10,10 +10,10 @@ from memsvc.core.ports.sources import Reading
 
 @dataclass(frozen=True, slots=True)
 class Importer:
-    """How a source is opened, and what its command says: `memsvc import NAME [ARGUMENT]`.
+    """How a source is opened, and the help of its command: `memsvc import NAME [ARGUMENT]`.
 
-    `open` is called with the argument and the options that were given, all as text and by name; it
-    raises SourceUnreadable. `options` maps the name of an option to its help.
+    `open` gets the argument and the options that were given, as text and by name; it raises
+    SourceUnreadable. `options` maps the name of an option to its help.
     """
 
     open: Callable[..., Reading]
@@ -24,7 +24,7 @@ class Importer:
     hidden: bool = False
 
 
-# Imported when they are opened: the command line starts sooner.
+# Importers are imported when they are opened, so that the command line starts fast.
 
 
 def _open_claude_mem(file: str | None = None) -> Reading:
@@ -53,21 +53,21 @@ def _open_sample() -> Reading:
 
 IMPORTERS: Final[Mapping[str, Importer]] = {
     "claude-mem": Importer(
-        _open_claude_mem, "Read a claude-mem database; it is never written to.", "file"
+        _open_claude_mem, "Import a claude-mem database, which is only read.", "file"
     ),
     "git": Importer(
         _open_git,
-        "Read the history of a git repository as memories; merges are skipped.",
+        "Import the history of a git repository, without merge commits.",
         "repository",
     ),
     "jsonl": Importer(
         _open_jsonl,
-        "Read one record a line from FILE (also .gz), or from - for standard input.",
+        "Import FILE with one JSON record per line (also .gz, or - for standard input).",
         "file",
         required=True,
-        options={"source": "Name of the source; default: the file's name."},
+        options={"source": "Name of the source; default: the file name."},
     ),
-    "sample": Importer(_open_sample, "Read the bundled sample, made for `trial`.", hidden=True),
+    "sample": Importer(_open_sample, "Import the bundled sample, made for `trial`.", hidden=True),
 }
 
 

@@ -21,7 +21,7 @@ class IndexPlace:
     dimension: int
 
 
-# Imported when they are opened: each brings heavy packages, and most users need one.
+# Indexes are imported when they are opened: each needs heavy packages, and most users need one.
 
 
 def _open_chroma(place: IndexPlace) -> SemanticIndex:
@@ -54,4 +54,6 @@ INDEXES: Final[Mapping[str, Callable[[IndexPlace], SemanticIndex]]] = {
     "sqlite-vec": _open_sqlite_vec,
     "exact": _open_exact,
 }
-"""What opens each index; it raises SemanticUnavailable, or ImportError if a package is missing."""
+"""The functions that open them; each raises SemanticUnavailable, or ImportError without its
+package.
+"""

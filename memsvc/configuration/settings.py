@@ -1,4 +1,4 @@
-"""The settings: one table from which environment variables and documentation are made."""
+"""The table of settings. Environment variables and their documentation come from it."""
 
 import os
 from collections.abc import Mapping
@@ -11,16 +11,16 @@ from memsvc.configuration.indexes import INDEXES
 from memsvc.core.errors import BadRequest
 
 SEMANTIC = (*INDEXES, "off")
-"""The values of MEMSVC_SEMANTIC: an index, or off for full text alone."""
+"""The values of MEMSVC_SEMANTIC: an index, or off for full-text search only."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting and its environment variable."""
+    """One setting, read from its environment variable."""
 
     name: str
     default: str
-    meaning: str
+    description: str
 
     @property
     def variable(self) -> str:
@@ -29,11 +29,11 @@ class Setting:
 
 SETTINGS = (
     Setting("home", "", "folder that holds all state; default: the system's folder for user data"),
-    Setting("host", "127.0.0.1", "address the worker listens on"),
-    Setting("port", "37777", "port the worker listens on; 0 picks a free one"),
-    Setting("threads", "4", "requests answered at the same time (1-64)"),
+    Setting("host", "127.0.0.1", "address that the worker listens on"),
+    Setting("port", "37777", "port that the worker listens on; 0 picks a free one"),
+    Setting("threads", "4", "requests handled at the same time (1-64)"),
     Setting("semantic", "chroma", f"semantic index: {', '.join(INDEXES)} or off"),
-    Setting("chroma_url", "http://127.0.0.1:8000", "Chroma server, for chroma-http"),
+    Setting("chroma_url", "http://127.0.0.1:8000", "address of the Chroma server, for chroma-http"),
     Setting("model", "", "folder with model.onnx and tokenizer.json; default: the bundled model"),
 )
 
@@ -56,22 +56,22 @@ class Settings:
 
     @property
     def worker_file(self) -> Path:
-        """Where the running worker writes its address, for clients to find it."""
+        """The file with the address of the running worker, so that clients find it."""
         return self.home / "worker.json"
 
     @property
     def index_folder(self) -> Path:
-        """Where an index on this machine keeps its files; if deleted, they are rebuilt."""
+        """The folder of a local semantic index; if it is deleted, the index is rebuilt."""
         return self.home / "index"
 
 
-def address(host: str, port: int) -> str:
-    """The URL of a worker; an IPv6 address is put in brackets."""
+def worker_url(host: str, port: int) -> str:
+    """The URL of a worker, with an IPv6 address in brackets."""
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
-    """The settings from the environment. Raises BadRequest naming a bad variable."""
+    """The settings from the environment. Raises BadRequest; it names the bad variable."""
     given = {s.name: environment.get(s.variable, "").strip() or s.default for s in SETTINGS}
     return Settings(
         home=Path(given["home"] or platformdirs.user_data_dir("memsvc")).expanduser().absolute(),

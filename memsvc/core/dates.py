@@ -1,4 +1,4 @@
-"""Dates as people and programs write them, as milliseconds since 1970 (UTC)."""
+"""Parses dates as people and programs write them, and formats times (ms since 1970, UTC)."""
 
 import re
 import time
@@ -12,16 +12,18 @@ DAY_MS = 24 * HOUR_MS
 _SPAN = re.compile(r"(\d{1,6})(mo|h|d|w|m)", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _SPAN_MS = {"m": 60_000, "h": HOUR_MS, "d": DAY_MS, "w": 7 * DAY_MS}
-_FIRST_SECONDS = 10**8  # 1973: below it a number is far more likely an id or a year than a time
+_FIRST_SECONDS = 10**8  # 1973: a smaller number is far more likely to be an id or a year
 _FIRST_MILLISECONDS = 10**11
-_LAST_MILLISECONDS = 253_402_214_399_999  # a day before the year 10000, which no zone can show
+_LAST_MILLISECONDS = (
+    253_402_214_399_999  # a day before the year 10000, so that no time zone overflows
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Date:
-    """A date that was read: a stretch from `first_ms` to `last_ms`, or a span back from now.
+    """A parsed date: the time from `first_ms` to `last_ms`, or a span back from now.
 
-    `text` is how it was written.
+    `text` is the date as given.
     """
 
     text: str
@@ -30,16 +32,16 @@ class Date:
     span: tuple[int, str] | None = None
 
     def first(self, now: int) -> int:
-        """The first millisecond of the date, seen from `now`."""
-        return _span_back(*self.span, now) if self.span else self.first_ms
+        """The first millisecond of the date; spans count back from `now`."""
+        return _time_ago(*self.span, now) if self.span else self.first_ms
 
     def last(self, now: int) -> int:
-        """Its last millisecond: a day without a time goes on to its end."""
-        return _span_back(*self.span, now) if self.span else self.last_ms
+        """The last millisecond of the date: a day without a time includes all of it."""
+        return _time_ago(*self.span, now) if self.span else self.last_ms
 
 
 def now_ms() -> int:
-    """The present moment."""
+    """The current time in ms since 1970, UTC."""
     return time.time_ns() // 1_000_000
 
 
@@ -54,15 +56,15 @@ def read_date(text: str) -> Date:
     try:
         return Date(text, *_calendar(text))
     except (ValueError, OverflowError, OSError):
-        raise ValueError(f"is not a date; allowed: {FORMS}") from None
+        raise ValueError(f"not a date; allowed: {FORMS}") from None
 
 
 def parse_date(text: str, now: int) -> int:
-    """The first moment of the date that a text names. Raises ValueError with a sentence."""
+    """The first millisecond of the date that a text names. Raises ValueError with a sentence."""
     return read_date(text).first(now)
 
 
-def _span_back(count: int, unit: str, now: int) -> int:
+def _time_ago(count: int, unit: str, now: int) -> int:
     if unit != "mo":
         return max(0, now - count * _SPAN_MS[unit])
     local = datetime.fromtimestamp(now / 1000)
@@ -77,7 +79,7 @@ def _span_back(count: int, unit: str, now: int) -> int:
 def _epoch(digits: str) -> int:
     value = int(digits) if len(digits) <= 18 else _LAST_MILLISECONDS + 1
     if value < _FIRST_SECONDS or value > _LAST_MILLISECONDS:
-        raise ValueError(f"is not a date; allowed: {FORMS}")
+        raise ValueError(f"not a date; allowed: {FORMS}")
     return value if value >= _FIRST_MILLISECONDS else value * 1000
 
 
@@ -93,15 +95,15 @@ def _calendar(text: str) -> tuple[int, int]:
 
 
 def utc_text(epoch: int) -> str:
-    """A moment as answers show it: `2026-11-08T14:23:45Z`."""
+    """A time as JSON answers show it: `2026-11-08T14:23:45Z`."""
     return datetime.fromtimestamp(epoch / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def local_text(epoch: int) -> str:
-    """A moment as people read it, in the worker's zone: `2026-11-08 14:23`."""
+    """A time as people read it, in the worker's time zone: `2026-11-08 14:23`."""
     return datetime.fromtimestamp(epoch / 1000).strftime("%Y-%m-%d %H:%M")
 
 
 def local_day(epoch: int) -> str:
-    """The local day of a moment: `2026-11-08`."""
+    """The local day of a time: `2026-11-08`."""
     return datetime.fromtimestamp(epoch / 1000).strftime("%Y-%m-%d")

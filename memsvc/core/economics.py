@@ -1,18 +1,18 @@
-"""What memory saves: what learning something cost, and what reading it again costs."""
+"""What memory saves: the cost of learning something against the cost of reading it again."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-TOGETHER: Final = 1000
-"""Milliseconds within which the records of one discovery are written, each after the one before."""
+MAX_GAP_MS: Final = 1000
+"""Longest gap, in ms, between two records of the same discovery."""
 
 
 class Discovery(NamedTuple):
-    """What one record says learning it cost, and what tells its discovery from others.
+    """The cost of learning that a record states, and what identifies the discovery.
 
-    `prompt_number` is -1 where there is none. They sort so that those of a discovery are
-    neighbours.
+    `prompt_number` is -1 if there is none. Sorting puts the records of one discovery next to each
+    other.
     """
 
     project: str
@@ -24,7 +24,9 @@ class Discovery(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Economics:
-    """Tokens: to read records, to read those whose cost of learning is known, to learn these."""
+    """Token totals: `read` for all records, `known` for those whose discovery cost is known, and
+    `learned`, that discovery cost.
+    """
 
     read: int
     known: int
@@ -32,12 +34,12 @@ class Economics:
 
     @property
     def saved(self) -> int:
-        """What reading saves over learning, where the cost of learning is known."""
+        """Tokens that reading saves over learning again, where the discovery cost is known."""
         return max(0, self.learned - self.known)
 
     @property
     def percent(self) -> int:
-        """What is saved, as a share of what learning cost."""
+        """Saved tokens as a percentage of the discovery cost."""
         return round(100 * self.saved / self.learned) if self.learned else 0
 
     def as_json(self) -> dict[str, Any]:
@@ -49,12 +51,13 @@ class Economics:
         }
 
 
-def learned(discoveries: Iterable[Discovery]) -> int:
-    """What learning cost, of discoveries in their sorted order; a shared one counts once.
+def discovery_cost(discoveries: Iterable[Discovery]) -> int:
+    """The total discovery cost. Expects sorted input; a cost that several records share counts
+    once.
 
-    Whoever learns something often writes several records of it in one go, and each states the cost
-    of the whole. So records of one prompt of one work session that state the same cost and were
-    written together are one discovery.
+    An agent often writes several records about one discovery, and each states the full cost.
+    Records with the same work session, prompt and cost that were written together therefore count
+    as one discovery.
     """
     total, before = 0, None
     for each in discoveries:
@@ -64,5 +67,5 @@ def learned(discoveries: Iterable[Discovery]) -> int:
 
 
 def _is_shared(before: Discovery, each: Discovery) -> bool:
-    """Whether a record tells of the discovery just before it."""
-    return before[:4] == each[:4] and each.created_at_epoch - before.created_at_epoch <= TOGETHER
+    """Whether a record belongs to the same discovery as the one before it."""
+    return before[:4] == each[:4] and each.created_at_epoch - before.created_at_epoch <= MAX_GAP_MS

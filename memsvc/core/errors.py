@@ -1,4 +1,4 @@
-"""Every error a user can meet.
+"""Every error that a user can see.
 
 MemsvcError
 ├── BadRequest            400  bad_parameter
@@ -42,7 +42,7 @@ class BadRequest(MemsvcError):
 
 
 class SourceUnreadable(BadRequest):
-    """What was to be imported cannot be read at all."""
+    """The source of an import cannot be read at all."""
 
     code = "source_unreadable"
     title = "Source unreadable"
@@ -107,7 +107,7 @@ class SemanticUnavailable(MemsvcError):
     title = "Semantic search unavailable"
 
 
-KINDS: tuple[type[MemsvcError], ...] = (
+ERRORS: tuple[type[MemsvcError], ...] = (
     BadRequest,
     SourceUnreadable,
     Forbidden,
@@ -122,4 +122,4 @@ KINDS: tuple[type[MemsvcError], ...] = (
     SemanticUnavailable,
     MemsvcError,
 )
-"""The closed list of error codes, in the order help shows them."""
+"""All error classes, in the order that help shows them."""

@@ -1,4 +1,6 @@
-"""What records are selected by. A new filter is a row of `FIELDS` and a column that keeps it."""
+"""Filters select records by a few fields. A new one is a row of `FIELDS` and a column that stores
+it.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,17 +10,17 @@ from memsvc.core.paths import normal_path, path_matches
 from memsvc.core.records import SHAPES, Kind, Record, kind_of
 
 Groups = tuple[tuple[str, tuple[str, ...]], ...]
-"""(field, values) pairs: every group must hold, the values of one group are alternatives."""
+"""(field, values) pairs: every group must match; the values of a group are alternatives."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterField:
-    """One thing that records are selected by.
+    """A field that records can be filtered by.
 
-    `name` is its word in the query language (`type:bugfix`) and in a group; `parameter` is what a
-    request calls it, with `spellings` as other names; `attributes` says for each kind that carries
-    the field which attributes of a record hold its values. Values ignore case; paths do not, and
-    match as `paths` says.
+    `name` is its name in the query language (`type:bugfix`) and in a group; `parameter` is its name
+    in a request, `spellings` are other names for that; `attributes` lists, for each kind that has
+    the field, the attributes of a record with its values. Values ignore case; paths do not, and
+    match as in `core.paths`.
     """
 
     name: str
@@ -29,14 +31,14 @@ class FilterField:
     is_path: bool = False
 
     def values(self, record: Record) -> tuple[str, ...]:
-        """The values that a record carries, each once, in their order."""
+        """The values that a record has, each once, in order."""
         cells = (getattr(record, name) for name in self.attributes.get(kind_of(record), ()))
         listed = [value for cell in cells for value in ([cell] if isinstance(cell, str) else cell)]
         paths = [path for path in map(normal_path, listed) if path] if self.is_path else listed
         return tuple(dict.fromkeys(paths))
 
     def key(self, value: str) -> str:
-        """A value as it is compared."""
+        """The form in which a value is compared."""
         return value if self.is_path else value.casefold()
 
 
@@ -80,7 +82,7 @@ FIELDS: Final[dict[str, FilterField]] = {
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which records may be found. `since` and `until` are inclusive, in ms since 1970, UTC."""
+    """A filter of records. `since` and `until` are inclusive, in ms since 1970, UTC."""
 
     groups: Groups = ()
     since: int | None = None
@@ -92,7 +94,7 @@ EVERYTHING: Final = Filter()
 
 
 def selects(selection: Filter, record: Record) -> bool:
-    """Whether a filter selects a record: the meaning of a filter, written down plainly."""
+    """Whether a filter selects a record: the definition of a filter."""
     moment = record.created_at_epoch
     if selection.since is not None and moment < selection.since:
         return False
@@ -109,7 +111,7 @@ def _carries(record: Record, field: FilterField, wanted: tuple[str, ...]) -> boo
 
 
 def value_groups(record: Record) -> Groups:
-    """What a record is selected by, paths apart: (field, compared values), sorted."""
+    """The values to filter a record by, without paths: (field, compared values), sorted."""
     carried = (
         (name, sorted({field.key(value) for value in field.values(record)}))
         for name, field in FIELDS.items()
@@ -119,6 +121,6 @@ def value_groups(record: Record) -> Groups:
 
 
 def without_paths(selection: Filter) -> Filter:
-    """The same filter without its groups of paths, which a semantic index does not know."""
+    """The same filter without paths, which a semantic index cannot filter by."""
     groups = tuple(group for group in selection.groups if not FIELDS[group[0]].is_path)
     return Filter(groups, selection.since, selection.until)

@@ -1,10 +1,10 @@
-"""File paths as people name them: one spelling, all endings, folders and globs."""
+"""File paths: normal form, endings and globs."""
 
 import re
 
 
 def normal_path(path: str) -> str:
-    """One spelling of a path: `/` between names, no leading `./`, no trailing `/`."""
+    """The normal form of a path: `/` between segments, no leading `./`, no trailing `/`."""
     plain = path.strip().replace("\\", "/")
     while plain.startswith("./"):
         plain = plain[2:].lstrip("/")
@@ -12,19 +12,19 @@ def normal_path(path: str) -> str:
 
 
 def path_endings(path: str) -> list[str]:
-    """Every text a path ends in at a `/`: `a/b/c.py` gives itself, `b/c.py` and `c.py`."""
+    """The endings of a path that start at a segment: `a/b/c.py` has itself, `b/c.py` and `c.py`."""
     names = path.split("/")
     endings = ("/".join(names[start:]) for start in range(len(names)))
     return [ending for ending in dict.fromkeys(endings) if ending]
 
 
 def is_glob(pattern: str) -> bool:
-    """Whether a pattern is a glob; only `*` makes one."""
+    """Whether a pattern is a glob; only `*` is a wildcard."""
     return "*" in pattern
 
 
 def path_matches(pattern: str, path: str) -> bool:
-    """Whether a pattern names a path: as itself, an ending, a folder above it, or a `*` glob."""
+    """Whether a pattern matches a path: the path, an ending, a folder above it, or a glob."""
     wanted = normal_path(pattern)
     if is_glob(wanted):
         glob = re.compile(".*".join(map(re.escape, wanted.split("*"))), re.DOTALL)

@@ -1,8 +1,8 @@
-"""The query language: what people type, as a neutral tree.
+"""The query language: parses what people type into a `Query`.
 
-Plain words are alternatives. ``"a phrase"`` and ``title:word`` must hold, ``-word`` must not,
-``word*`` is a prefix, and the name of a filter with a colon, as in ``type:bugfix``, filters (a
-comma list holds alternatives). Everything else is literal: no text is ever an error.
+Any plain word may match. ``"a phrase"`` and ``title:word`` must match, ``-word`` must not,
+``word*`` is a prefix, and the name of a filter with a colon filters, as in ``type:bugfix``
+(comma-separated values are alternatives). Everything else is literal: no text is an error.
 """
 
 import re
@@ -14,17 +14,17 @@ from memsvc.core import words
 from memsvc.core.filters import FIELDS, Groups
 
 MAX_TERMS: Final = 64
-"""Distinct terms that one query may hold; a page of pasted text needs no more to be found."""
+"""Maximum distinct terms per query; a page of pasted text is found with as many."""
 
 MAX_TERM_LENGTH: Final = 1000
-"""Characters of one term that are read: longer than any word, phrase or path."""
+"""Maximum characters per term, longer than any word, phrase or path."""
 
 MAX_PLAIN_LENGTH: Final = 4000
-"""Characters of a query that are compared by meaning: more than the model reads."""
+"""Maximum characters of a query that are embedded, more than the model reads."""
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-# Flags such as `-v`, `-s/--set` and `--force` are words, not exclusions; a quotation that runs on,
-# as in `{"key": 1}`, is text, not a phrase.
+# Flags such as `-v`, `-s/--set` and `--force` are words, not exclusions. A quote inside other text,
+# as in `{"key": 1}`, does not start a phrase.
 _ITEM = re.compile(
     rf"""(?P<minus>-(?=[^\W_]\w|[^\W\x00-\x7f]|"))?
     (?:(?P<field>title|{"|".join(FIELDS)}):)?
@@ -36,7 +36,7 @@ _PREFIX = re.compile(r".*[^\W_]\*", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One word, prefix or phrase; `title` confines it to the title of a record."""
+    """One word, prefix or phrase; `title` restricts it to the title."""
 
     text: str
     prefix: bool = False
@@ -46,10 +46,10 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What a text asks for. `ignored` counts the terms beyond `MAX_TERMS`.
+    """A parsed query. `ignored` counts the terms beyond `MAX_TERMS`.
 
-    Any of `words` may match, all of `required` must, none of `excluded` may. Filters hold their
-    values as they were typed.
+    Any of `words` may match, all of `required` must, none of `excluded` may. Filter values are kept
+    as typed.
     """
 
     words: tuple[Term, ...] = ()
@@ -61,26 +61,26 @@ class Query:
 
     @property
     def searchable(self) -> bool:
-        """Whether there is anything to look for in the text of records."""
+        """Whether the query has anything to search the text for."""
         return bool(self.words or self.required)
 
     @property
     def excludes(self) -> bool:
-        """Whether there is anything that records must not hold."""
+        """Whether the query excludes anything."""
         return bool(self.excluded or self.excluded_filters)
 
     @property
     def only_excludes(self) -> bool:
-        """Whether the query asks for everything but what it names."""
+        """Whether the query consists of exclusions only."""
         return self.excludes and not self.searchable
 
 
 NO_QUERY: Final = Query()
-"""The query of those who ask for nothing in the text."""
+"""The empty query."""
 
 
 def parse(text: str) -> Query:
-    """Read a query. Any text is one."""
+    """Parse a query. Every text is a valid query."""
     places: dict[tuple[str, str], dict[str | Term, None]] = {}
     seen: set[tuple[str, str, str | Term]] = set()
     for item in dict.fromkeys(_ITEM.findall(_UNSTORABLE.sub(" ", text))):
@@ -100,7 +100,7 @@ def _query(places: dict[tuple[str, str], dict[str | Term, None]], ignored: int) 
 
 
 def plain_text(text: str) -> str:
-    """A query as plain words, for comparison by meaning: without filters and exclusions."""
+    """The text of a query without its filters and exclusions, for embedding."""
     items = _ITEM.finditer(_UNSTORABLE.sub(" ", text[:MAX_PLAIN_LENGTH]))
     kept = (_words_of(item) for item in items if not item["minus"])
     return " ".join(filter(None, kept))
@@ -113,7 +113,7 @@ def _words_of(item: re.Match[str]) -> str:
 
 
 def _items(minus: str, field: str, phrase: str, word: str) -> Iterator[tuple[str, str, str | Term]]:
-    """Where one item of the text belongs in a `Query`: the place, the filter's field, the value."""
+    """The entries of a `Query` for one item of the text: attribute, filter field, value."""
     text, name = (word or phrase)[:MAX_TERM_LENGTH], field.lower()
     if name in ("", "title"):
         yield from _term(text, bool(minus), quoted=not word, title=bool(name))
@@ -126,7 +126,7 @@ def _term(
     text: str, minus: bool, *, quoted: bool, title: bool
 ) -> Iterator[tuple[str, str, str | Term]]:
     prefix = not quoted and _PREFIX.fullmatch(text) is not None
-    if words.any_in(text):
+    if words.is_searchable(text):
         place = "excluded" if minus else "required" if quoted or title else "words"
         yield place, "", Term(text.removesuffix("*") if prefix else text, prefix, quoted, title)
 

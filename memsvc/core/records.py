@@ -1,4 +1,4 @@
-"""The three kinds of memory, the filter that selects among them, and what a search finds."""
+"""The three kinds of record, and how each is stored and named."""
 
 import hashlib
 import json
@@ -8,7 +8,7 @@ from typing import Final
 
 
 class Kind(StrEnum):
-    """What a memory is. The value is the word used in answers and parameters."""
+    """The kind of a record. The value is the word used in answers and parameters."""
 
     OBSERVATION = "observation"
     SESSION = "session"
@@ -17,8 +17,8 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """What every memory has. `id` is 0 until the store gives one; times are ms since 1970, UTC,
-    and 0 where none was given: the store then takes the moment of the first writing.
+    """The fields that all records have. `id` is 0 until the store assigns one. Times are ms since
+    1970, UTC; 0 means not given, and the store then uses the time of the first write.
     """
 
     id: int = 0
@@ -31,7 +31,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation(Record):
-    """One thing an agent noticed, decided or did."""
+    """Something that an agent noticed, decided or did."""
 
     type: str = "discovery"
     title: str = ""
@@ -47,7 +47,7 @@ class Observation(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary(Record):
-    """What a work session came to: the kind called `session`."""
+    """The outcome of a work session: the kind called `session`."""
 
     request: str = ""
     investigated: str = ""
@@ -61,7 +61,7 @@ class Summary(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt(Record):
-    """What the user asked for, word by word."""
+    """What the user asked for, verbatim."""
 
     prompt_text: str = ""
     prompt_number: int | None = None
@@ -69,7 +69,7 @@ class Prompt(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkSession:
-    """The stretch of work that groups memories of the three kinds."""
+    """A work session groups records of the three kinds."""
 
     session_id: str
     project: str = ""
@@ -80,9 +80,10 @@ class WorkSession:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How a kind is written down: its class, its table, the letter of its refs, its text fields.
+    """How a kind is stored: its class, its table, the prefix letter of its refs, its text and file
+    fields.
 
-    The first of `texts` is what a list shows as the title.
+    The first of `texts` is the title that lists show.
     """
 
     record: type[Record]
@@ -114,9 +115,7 @@ SHAPES: Final[dict[Kind, Shape]] = {
     Kind.PROMPT: Shape(Prompt, "prompts", "P", ("prompt_text",)),
 }
 
-
 TYPES: Final = ("bugfix", "feature", "refactor", "change", "discovery", "decision")
-
 
 CONCEPTS: Final = (
     "how-it-works",
@@ -130,7 +129,7 @@ CONCEPTS: Final = (
 
 
 def kind_of(record: Record) -> Kind:
-    """The kind that a record's class stands for."""
+    """The kind of a record."""
     return next(kind for kind, shape in SHAPES.items() if shape.record is type(record))
 
 
@@ -146,7 +145,7 @@ class Ref:
 
 
 def parse_ref(text: str) -> Ref | None:
-    """The record that `123`, `#123`, `S12` or `P9` names; None if the text names none."""
+    """Parse `123`, `#123`, `S12` or `P9`; None if the text is no ref."""
     body = text.strip().removeprefix("#").upper()
     kind = {"S": Kind.SESSION, "P": Kind.PROMPT}.get(body[:1], Kind.OBSERVATION)
     digits = body if kind is Kind.OBSERVATION else body[1:]
@@ -155,15 +154,15 @@ def parse_ref(text: str) -> Ref | None:
     return Ref(kind, int(digits))
 
 
-_UNSAID: Final = frozenset(
+_NOT_CONTENT: Final = frozenset(
     {"id", "source", "source_id", "created_at_epoch", "prompt_number", "discovery_tokens"}
 )
 
 
 def content_hash(record: Record) -> int:
-    """A 63-bit hash of what a record says, whatever its id, its source and its time."""
+    """A 63-bit hash of a record's content, without its id, source and time."""
     names = (field.name for field in fields(record))
-    said = {name: getattr(record, name) for name in names if name not in _UNSAID}
-    text = json.dumps(said, sort_keys=True)
+    content = {name: getattr(record, name) for name in names if name not in _NOT_CONTENT}
+    text = json.dumps(content, sort_keys=True)
     digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
     return int.from_bytes(digest) >> 1

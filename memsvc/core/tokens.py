@@ -1,11 +1,11 @@
-"""What reading a text costs an agent."""
+"""Estimates what reading a text costs an agent."""
 
 ESTIMATOR = "utf8-bytes/4"
-"""The one estimator: UTF-8 bytes divided by four, rounded up. It needs no vocabulary, and counts
-too few.
+"""The only estimator: UTF-8 bytes divided by four, rounded up. It needs no vocabulary and
+underestimates.
 
-Real tokens divided by estimated ones, overall and for nine texts in ten, by the tokenizers of
-Claude 2 and GPT-4o (o200k), over 10,000 records made from git commits:
+Real tokens divided by estimated tokens, overall and (in brackets) for nine texts in ten, with the
+tokenizers of Claude 2 and GPT-4o (o200k), over 10,000 records made from git commits:
 
                      Claude 2             o200k
     records as text  1.25 (1.06 to 1.54)  1.16 (0.99 to 1.47)
@@ -13,9 +13,9 @@ Claude 2 and GPT-4o (o200k), over 10,000 records made from git commits:
     rows as text     1.27 (1.09 to 1.52)  1.35 (1.16 to 1.62)
     rows as JSON     1.19 (1.06 to 1.38)  1.16 (1.03 to 1.34)
 
-Over the bundled sample it is 1.13 to 1.26 and 1.06 to 1.32; over its four records in Chinese,
-Japanese and Korean 1.38 to 1.57 and 1.10 to 1.32. To keep a real limit, ask for two thirds of it.
-`python -m benchmarks tokens CORPUS --tokenizer FILE` measures this again.
+For the bundled sample it is 1.13 to 1.26 and 1.06 to 1.32; for its four records in Chinese,
+Japanese and Korean 1.38 to 1.57 and 1.10 to 1.32. To stay under a real limit, ask for two thirds of
+it. `python -m benchmarks tokens CORPUS --tokenizer FILE` measures this again.
 """
 
 

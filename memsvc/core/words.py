@@ -1,8 +1,8 @@
-"""Words: how a text is cut into tokens, and a token into subwords.
+"""Splits a text into tokens, and a token into subwords.
 
-A token is a run of letters and digits. Identifiers hold subwords (``getUserById``), Chinese,
-Japanese and Korean text is cut into pairs of characters, and ``C++``, ``C#``, ``.NET`` and emoji
-have names of their own. Queries, the index and snippets all cut by these functions.
+A token is a run of letters and digits. Identifiers have subwords (``getUserById``), Chinese,
+Japanese and Korean text is split into pairs of characters, and ``C++``, ``C#``, ``.NET`` and emoji
+get names. Queries, the index and snippets all use these functions.
 """
 
 import re
@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import pairwise
 
-MAX_REMEMBERED = 65_536
-"""Identifiers whose subwords are remembered: an import meets the same ones again and again."""
-
+MAX_CACHED = 65_536
+"""Identifiers whose subwords are cached: an import meets the same ones again and again."""
 
 STOP_WORDS = frozenset(
     """
@@ -26,102 +25,88 @@ STOP_WORDS = frozenset(
     couldn shouldn wouldn ain s t d ll m re ve
     """.split()  # noqa: SIM905 - a list of strings would take a screen
 )
-"""English function words: dropped from a query unless it holds nothing else."""
-
+"""English function words, dropped from a query that has other words."""
 
 _CJK = (
     "\u1100-\u11ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 )
 
-
 _TOKEN = re.compile(r"[^\W_]+")
-
-
 _CJK_RUN = re.compile(f"[{_CJK}]+")
-
-
 _SCRIPT_RUN = re.compile(f"[{_CJK}]+|[^{_CJK}]+")
 
-
-# A letter that is no ASCII capital counts as small: "Größe" is one part, "getÜber" stays whole.
-_PART = re.compile(r"[A-Z]+(?![^\W\d_A-Z])|[A-Z]?[^\W\d_A-Z]+|\d+")
-
-
+# Any letter that is not an ASCII capital counts as lower case: "Größe" is one subword, and
+# "getÜber" is not split.
+_SUBWORD = re.compile(r"[A-Z]+(?![^\W\d_A-Z])|[A-Z]?[^\W\d_A-Z]+|\d+")
 _JOINABLE = re.compile(r"[^\W_]+(?:[-_][^\W_]+)*")
-
-
 _PLUS_PLUS = re.compile(r"(?<![^\W_])([A-Za-z])\+\+")
-
-
 _SHARP = re.compile(r"(?<![^\W_])([A-Za-z])#(?![^\W_])")
-
-
 _DOT_NAME = re.compile(r"(?<![^\s/\\\"'`(\[<,=:])\.([A-Za-z][^\W_]*)")
 
 
 def tokens(text: str) -> list[str]:
-    """The runs of letters and digits in `text`, as unicode61 cuts them, case kept."""
+    """The runs of letters and digits in a text, as unicode61 splits them, case kept."""
     return _TOKEN.findall(composed(text))
 
 
-def any_in(text: str) -> bool:
-    """Whether `text` holds anything to look for: a token, or a symbol that stands for one."""
-    # composing accents neither makes nor unmakes a letter, so it can be left out here
+def is_searchable(text: str) -> bool:
+    """Whether a text has anything to search for: a token or a symbol with a name."""
+    # composing accents never adds or removes a letter, so it is not needed here
     return _TOKEN.search(text) is not None or bool(symbols(text))
 
 
 def cjk_runs(text: str) -> list[str]:
-    """The runs of Han, kana or Hangul in `text`."""
+    """The runs of Han, kana or Hangul in a text."""
     return _CJK_RUN.findall(text)
 
 
 def has_cjk(text: str) -> bool:
-    """Whether `text` holds Han, kana or Hangul."""
+    """Whether a text has Han, kana or Hangul."""
     return _CJK_RUN.search(text) is not None
 
 
 def script_runs(token: str) -> list[str]:
-    """Cut a token where it changes between CJK and other scripts: ``Redis连接`` has two runs."""
+    """Split a token where the script changes between CJK and others: ``Redis连接`` has two runs."""
     return _SCRIPT_RUN.findall(token)
 
 
 def bigrams(run: str) -> list[str]:
-    """The overlapping pairs of characters of a CJK run; a single character stands alone."""
+    """The overlapping pairs of characters of a CJK run; a single character stays alone."""
     return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
 
 
-def cut(token: str) -> list[str]:
-    """The words inside a token in order: CJK bigrams, subwords of an identifier."""
-    return [piece for run in script_runs(token) for piece in _cut_run(run)]
+def split_token(token: str) -> list[str]:
+    """The words in a token, in order: CJK bigrams, subwords of an identifier."""
+    return [piece for run in script_runs(token) for piece in _split_run(run)]
 
 
 def subwords(token: str) -> list[str]:
-    """Cut a token at camelCase and digit boundaries: ``getUserV2`` gives get, user, v, 2."""
-    return [piece.lower() for piece in _PART.findall(token)]
+    """Split a token at camelCase and digit boundaries: ``getUserV2`` becomes get, user, v, 2."""
+    return [piece.lower() for piece in _SUBWORD.findall(token)]
 
 
 def symbols(text: str) -> list[str]:
-    """Names for what a tokenizer drops: C++, C#, .NET and emoji."""
+    """The names of symbols that a tokenizer drops: C++, C#, .NET and emoji."""
     found = [f"{c.lower()}plusplus" for c in _PLUS_PLUS.findall(text)] if "++" in text else []
     found += [f"{c.lower()}sharp" for c in _SHARP.findall(text)] if "#" in text else []
     found += [f"dot{name.lower()}" for name in _DOT_NAME.findall(text)]
     return found if text.isascii() else found + list(_emoji(text))
 
 
-def joined(text: str) -> Iterator[str]:
-    """Neighbouring subwords as one word, so that `SessionStore` finds `session_store_v2`."""
+def joined_neighbours(text: str) -> Iterator[str]:
+    """Neighbouring subwords joined into one word: `SessionStore` finds `session_store_v2`."""
     for identifier in filter(is_compound, dict.fromkeys(_JOINABLE.findall(text))):
-        yield from _joined_pairs(identifier)
+        yield from _join_subwords(identifier)
 
 
 def is_compound(identifier: str) -> bool:
-    """Whether a word may hold subwords; hardly any word of a text does."""
+    """Whether a word may have subwords; few words do."""
     return not (identifier.isalpha() and identifier.isascii() and identifier[1:].islower())
 
 
-@lru_cache(maxsize=MAX_REMEMBERED)
-def _joined_pairs(identifier: str) -> tuple[str, ...]:
+@lru_cache(maxsize=MAX_CACHED)
+def _join_subwords(identifier: str) -> tuple[str, ...]:
     found = _TOKEN.findall(identifier)
     inner = [piece for token in found if not has_cjk(token) for piece in subwords(token)]
     pairs = (left + right for left, right in pairwise(inner))
@@ -129,9 +114,9 @@ def _joined_pairs(identifier: str) -> tuple[str, ...]:
 
 
 def composed(text: str) -> str:
-    """A text whose letters and accents are one character where both forms exist.
+    """The text with each accented letter as one character, if there is one.
 
-    Characters that Unicode's composition would take apart stay as they are: so does the index.
+    Characters that NFC would decompose stay as they are, as they do in the index.
     """
     if text.isascii() or unicodedata.is_normalized("NFC", text):
         return text
@@ -147,5 +132,5 @@ def _emoji(text: str) -> Iterator[str]:
     return (f"emoji{ord(char):x}0" for char in found)
 
 
-def _cut_run(run: str) -> list[str]:
+def _split_run(run: str) -> list[str]:
     return bigrams(run) if has_cjk(run) else subwords(run)

@@ -1,4 +1,4 @@
-"""Talking to the running worker over HTTP."""
+"""An HTTP client for the running worker."""
 
 import json
 import os
@@ -6,27 +6,27 @@ from collections.abc import Sequence
 
 import requests
 
-from memsvc.configuration.settings import Settings, address
+from memsvc.configuration.settings import Settings, worker_url
 from memsvc.core.errors import StoreUnavailable
 
 PROBE_SECONDS = (0.5, 1.25)
-"""Seconds to connect, and to wait for the health check. Together below 2."""
+"""Timeouts in seconds for the health check: to connect and to read. Together below 2."""
 
 ANSWER_SECONDS = (0.5, 30.0)
-"""Seconds to connect and to wait, once the worker is healthy: a large store may take long."""
+"""The same for the request that follows: a large store may take long."""
 
 HEALTH = "/api/health"
 
 
 def worker_address(settings: Settings) -> str:
-    """The URL of the worker: MEMSVC_PORT if set, else the worker's file, else the default."""
+    """The worker's URL: from MEMSVC_PORT if set, else from the worker's file, else the default."""
     if os.environ.get("MEMSVC_PORT", "").strip() in ("", "0"):  # 0: it picked one
         try:
             written = json.loads(settings.worker_file.read_text("utf-8"))
-            return address(str(written["host"]), int(written["port"]))
+            return worker_url(str(written["host"]), int(written["port"]))
         except (OSError, ValueError, KeyError, TypeError):
             pass
-    return address(settings.host, settings.port)
+    return worker_url(settings.host, settings.port)
 
 
 def ask_worker(
@@ -37,10 +37,10 @@ def ask_worker(
     *,
     accept: str = "application/json",
 ) -> requests.Response:
-    """The worker's answer. Raises StoreUnavailable with the command that starts it.
+    """The worker's answer. Raises StoreUnavailable with the command that starts a worker.
 
-    Its health is asked for first: a worker that is down or stuck is reported within two seconds,
-    while a healthy one may take longer to answer.
+    The health check comes first, so that a stopped or hanging worker is reported within two
+    seconds, while a healthy one may take longer to answer.
     """
     where = worker_address(settings)
     session = requests.Session()
@@ -63,7 +63,7 @@ def answer_text(response: requests.Response) -> str:
 
 
 def problem_text(response: requests.Response) -> str:
-    """A problem as its sentence and the address of help; other texts as they are."""
+    """A problem as its sentence and the URL of help; other texts unchanged."""
     text = answer_text(response)
     try:
         problem = json.loads(text)
@@ -75,7 +75,7 @@ def problem_text(response: requests.Response) -> str:
 def _sentence(where: str, error: requests.RequestException) -> str:
     if isinstance(error, requests.ReadTimeout):
         return (
-            f"Something listens at {where} but does not answer. "
+            f"Something is listening on {where} but does not answer. "
             "Start a worker on a free port: MEMSVC_PORT=0 memsvc start"
         )
-    return f"No worker answers at {where} ({type(error).__name__}). Start it: memsvc start"
+    return f"No worker is running at {where} ({type(error).__name__}). Start one: memsvc start"

@@ -1,4 +1,4 @@
-"""The plugin's hook: prints the start page when a work session starts, or nothing at all."""
+"""The plugin's hook: prints the session-start page when a session starts, or nothing at all."""
 
 import os
 import sys
@@ -7,22 +7,23 @@ from pathlib import Path
 from typing import Final
 
 MAX_SECONDS: Final = 1.2
-"""How long the page may take. Imports and the health check are part of it; a worker that answers
-within one second is in time."""
+"""How long the page may take, imports and the health check included; a worker that answers within
+one second is in time.
+"""
 
 START_PAGE: Final = "/api/context/inject"
 """Not read from the table of operations, because importing that would delay every session."""
 
 
 def main() -> None:
-    """Print the start page for the project of this folder; always succeed, and quickly."""
-    sys.stdout.buffer.write(page_in_time(MAX_SECONDS).encode("utf-8", "replace"))
+    """Print the session-start page for the project of this folder; always succeed, and quickly."""
+    sys.stdout.buffer.write(page_within(MAX_SECONDS).encode("utf-8", "replace"))
     sys.stdout.flush()
     os._exit(0)  # without waiting for the thread
 
 
-def page_in_time(seconds: float) -> str:
-    """The start page if it comes within so many seconds; otherwise empty, whatever happens."""
+def page_within(seconds: float) -> str:
+    """The session-start page if it arrives within this many seconds; otherwise empty."""
     found: list[str] = []
 
     def ask() -> None:
@@ -38,7 +39,7 @@ def page_in_time(seconds: float) -> str:
 
 
 def _page() -> str:
-    # imported here, where the time that it takes is bounded
+    # imported here, where the time limit applies
     from memsvc.configuration.settings import load_settings
     from memsvc.entrypoints.client import ask_worker
 
@@ -49,7 +50,7 @@ def _page() -> str:
 
 
 def _project() -> str:
-    """The project of the session's folder: the name of its repository, or of the folder."""
+    """The project of the session's folder: the name of its repository, or else of the folder."""
     from memsvc.configuration.importers import project_of
     from memsvc.core.errors import SourceUnreadable
 

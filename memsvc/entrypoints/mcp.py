@@ -25,7 +25,7 @@ try:
     from mcp.server.stdio import stdio_server
 except ImportError as error:
     raise MemsvcError(
-        "The MCP server needs one more package; install it: pip install 'memsvc[mcp]'"
+        "The MCP server needs the package mcp; install it: pip install 'memsvc[mcp]'"
     ) from error
 
 Context = ServerRequestContext[Any]
@@ -34,7 +34,7 @@ _log = logging.getLogger("memsvc")
 
 
 def run_server(settings: Settings) -> None:
-    """Answer one MCP client over standard input and output until it closes them."""
+    """Serve one MCP client over standard input and output until it disconnects."""
     # Ctrl-C ends the process at once: nothing else wakes the thread that reads standard input
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     anyio.run(_serve, build_server(settings))
@@ -46,7 +46,7 @@ async def _serve(server: Server[Any]) -> None:
 
 
 def build_server(settings: Settings) -> Server[Any]:
-    """The server whose tools ask the worker of these settings."""
+    """The server, whose tools send requests to the worker of these settings."""
 
     async def list_tools(
         context: Context, given: types.PaginatedRequestParams | None
@@ -77,7 +77,11 @@ def answer_call(settings: Settings, name: str, arguments: dict[str, Any]) -> typ
         return _result(error.detail, is_error=True)
     except Exception as error:
         _log.exception("the tool %s failed", name)
-        return _result(f"Something went wrong: {type(error).__name__}: {error}", is_error=True)
+        return _result(
+            f"Something went wrong ({type(error).__name__}: {error}). "
+            "This is a bug in memsvc; try another tool.",
+            is_error=True,
+        )
 
 
 def _answer(settings: Settings, name: str, arguments: dict[str, Any]) -> types.CallToolResult:

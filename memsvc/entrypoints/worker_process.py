@@ -1,4 +1,4 @@
-"""Starting, stopping and watching a worker in a process of its own."""
+"""Starts, stops and watches a background worker."""
 
 import json
 import os
@@ -15,21 +15,22 @@ from memsvc.core.ports.vectors import SemanticSearch
 from memsvc.entrypoints.client import ask_worker, worker_address
 
 MAX_START = 120.0
-"""Seconds that a worker may take to start while its process lives: bringing a store of a million
-records up to date takes ten."""
+"""Seconds that a worker may take to start while its process is alive: migrating a store of a
+million records takes ten.
+"""
 
 MAX_STOP = 10.0
 """Seconds that a worker may take to stop."""
 
 MAX_STALL = 30.0
-"""Seconds that a worker may index nothing: a few long records take ten."""
+"""Seconds that indexing may make no progress: a few long records take ten."""
 
-STEP = 0.05
-"""Seconds between two looks at the worker."""
+POLL_SECONDS = 0.05
+"""Seconds between two checks of the worker."""
 
 
 def is_running(settings: Settings) -> bool:
-    """Whether a worker answers."""
+    """Whether a worker is running."""
     try:
         return ask_worker(settings, "GET", "/api/health").ok
     except StoreUnavailable:
@@ -37,13 +38,13 @@ def is_running(settings: Settings) -> bool:
 
 
 def start_worker(settings: Settings) -> str:
-    """Start a worker that outlives this command, and say where it listens.
+    """Start a worker that outlives this command; return a sentence with its address.
 
-    A worker that already runs is left alone. Raises StoreUnavailable with the last line of the
+    A running worker is left alone. Raises StoreUnavailable with the last line of the
     worker's log if it does not start.
     """
     if is_running(settings):
-        return f"memsvc listens on {worker_address(settings)} already"
+        return f"memsvc is already running on {worker_address(settings)}"
     settings.home.mkdir(parents=True, exist_ok=True)
     log = settings.home / "worker.log"
     with log.open("wb") as output:
@@ -55,7 +56,7 @@ def start_worker(settings: Settings) -> str:
             start_new_session=True,
         )
     _await_answer(settings, worker, log)
-    return f"memsvc listens on {worker_address(settings)}"
+    return f"memsvc is running on {worker_address(settings)}"
 
 
 def _await_answer(settings: Settings, worker: subprocess.Popen[bytes], log: Path) -> None:
@@ -63,7 +64,7 @@ def _await_answer(settings: Settings, worker: subprocess.Popen[bytes], log: Path
     while time.monotonic() < end and worker.poll() is None:
         if settings.worker_file.exists() and is_running(settings):
             return
-        time.sleep(STEP)
+        time.sleep(POLL_SECONDS)
     if worker.poll() is None:
         worker.terminate()
     lines = log.read_text("utf-8", "replace").strip().splitlines()
@@ -72,23 +73,23 @@ def _await_answer(settings: Settings, worker: subprocess.Popen[bytes], log: Path
 
 
 def stop_worker(settings: Settings) -> str:
-    """Stop the worker over this store, and wait until it has ended."""
+    """Stop the worker of this store and wait until it has stopped."""
     try:
         pid = int(json.loads(settings.worker_file.read_text("utf-8"))["pid"])
     except (OSError, ValueError, KeyError, TypeError):
-        return "no worker runs over this store"
+        return "no worker is running for this store"
     if not is_running(settings):  # the process id may belong to another program by now
         settings.worker_file.unlink(missing_ok=True)
-        return "no worker runs over this store"
+        return "no worker is running for this store"
     os.kill(pid, signal.SIGTERM)
     end = time.monotonic() + MAX_STOP
     while settings.worker_file.exists() and time.monotonic() < end:
-        time.sleep(STEP)
+        time.sleep(POLL_SECONDS)
     return "stopped"
 
 
-def follow_here(semantic: SemanticSearch) -> Iterator[int]:
-    """Index in this process until all is done, yielding how many records still wait.
+def index_here(semantic: SemanticSearch) -> Iterator[int]:
+    """Index in this process until everything is done; yields the number of pending records.
 
     Raises SemanticUnavailable.
     """
@@ -99,8 +100,8 @@ def follow_here(semantic: SemanticSearch) -> Iterator[int]:
         semantic.stop()
 
 
-def follow_worker(settings: Settings) -> Iterator[int]:
-    """Watch the worker index until all is done, yielding how many records still wait.
+def await_worker_index(settings: Settings) -> Iterator[int]:
+    """Wait until the worker has indexed everything; yields the number of pending records.
 
     Raises SemanticUnavailable when the number has not changed for too long.
     """
@@ -114,4 +115,4 @@ def follow_worker(settings: Settings) -> Iterator[int]:
             yield before
         if time.monotonic() > end:
             raise SemanticUnavailable(state["detail"])
-        time.sleep(STEP)
+        time.sleep(POLL_SECONDS)

@@ -1,4 +1,6 @@
-"""Bodies that clients write: one record, a list, or a bundle. A bad record is refused alone."""
+"""Request bodies with records: one, a list, or a bundle of lists. A bad record does not block the
+others.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -8,28 +10,30 @@ from marshmallow import ValidationError
 
 from memsvc.core.errors import BadRequest
 from memsvc.core.records import SHAPES, Kind, Record, WorkSession
-from memsvc.schemas.records import Moment, clean_text, load_record, refusal
+from memsvc.schemas.records import Timestamp, clean_text, load_record, refusal
 
-SOURCE = "api"
-"""Where records come from that name no source."""
+DEFAULT_SOURCE = "api"
+"""The source of records that name none."""
 
-BUNDLE = {
+BUNDLE_KINDS = {
     "observations": Kind.OBSERVATION,
     "sessions": Kind.SESSION,
     "summaries": Kind.SESSION,
     "prompts": Kind.PROMPT,
 }
-"""The lists of a bundle and the kind each holds; `records` holds any, by their own `kind`."""
+"""The lists of a bundle, with the kind of each; `records` may mix kinds, each record naming its
+own.
+"""
 
-LISTS = {*BUNDLE, "records", "work_sessions"}
+BUNDLE_LISTS = {*BUNDLE_KINDS, "records", "work_sessions"}
 
 SESSION_IDS = ("session_id", "memory_session_id", "content_session_id")
-"""What clients call the id of a work session; of several ids the first counts."""
+"""Names that clients use for the id of a work session; the first one present counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """What a body holds: records with their places in it, work sessions, and what was refused."""
+    """The content of a body: records with their places, work sessions, and what was refused."""
 
     records: tuple[tuple[str, Record], ...]
     work_sessions: tuple[WorkSession, ...]
@@ -37,7 +41,7 @@ class Body:
 
 
 def read_body(body: Any, kind: Kind | None) -> Body:
-    """The records of a body; with a kind, only those. Raises BadRequest when nothing is left."""
+    """The records of a body, only of this kind if given. Raises BadRequest if all are refused."""
     records: list[tuple[str, Record]] = []
     refused: list[dict[str, Any]] = []
     work_sessions: list[WorkSession] = []
@@ -46,7 +50,7 @@ def read_body(body: Any, kind: Kind | None) -> Body:
             if _is_work_session(item):
                 work_sessions.append(_work_session(item))
             else:
-                records.append((place, load_record(item, source=SOURCE)))
+                records.append((place, load_record(item, source=DEFAULT_SOURCE)))
         except ValidationError as error:
             refused.append({"place": place, "errors": refusal(error)})
     if refused and not records and not work_sessions:
@@ -55,20 +59,20 @@ def read_body(body: Any, kind: Kind | None) -> Body:
 
 
 def _items(body: Any, kind: Kind | None) -> Iterator[tuple[str, Any]]:
-    """Every record of a body with its place in it."""
+    """Every record of a body, with its place."""
     if isinstance(body, list):
         yield from _listed("", body, kind)
-    elif isinstance(body, Mapping) and (lists := LISTS & body.keys()) and "kind" not in body:
+    elif isinstance(body, Mapping) and (lists := BUNDLE_LISTS & body.keys()) and "kind" not in body:
         memory_ids = _memory_ids(body)
         for name in sorted(lists):
-            for place, item in _listed(name, body[name], BUNDLE.get(name)):
+            for place, item in _listed(name, body[name], BUNDLE_KINDS.get(name)):
                 yield place, _in_memory_session(item, memory_ids)
     else:
         yield "record", _with_kind(body, kind)
 
 
 def _memory_ids(body: Mapping[str, Any]) -> dict[str, str]:
-    """claude-mem knows a work session by two ids: content ids and the memory ids they stand for."""
+    """claude-mem has two ids per work session: content id → memory id."""
     sessions = body.get("sessions")
     return {
         str(item["content_session_id"]): str(item["memory_session_id"])
@@ -98,12 +102,12 @@ def _with_kind(item: Any, kind: Kind | None) -> Any:
     if kind is None or not isinstance(item, Mapping) or _is_work_session(item):
         return item
     if item.get("kind") not in (None, kind):
-        return {**item, "kind": f"{item['kind']} (this route takes {kind})"}
+        return {**item, "kind": f"{item['kind']} (this route accepts only {kind})"}
     return {**item, "kind": kind}
 
 
 def _is_work_session(item: Any) -> bool:
-    """Whether an item says when work began and nothing of what was done."""
+    """Whether an item is a work session: it has a start time and no text."""
     return (
         isinstance(item, Mapping)
         and "started_at_epoch" in item
@@ -115,12 +119,12 @@ def _work_session(item: Mapping[str, Any]) -> WorkSession:
     session_id = next((_text(item, name) for name in SESSION_IDS if item.get(name)), "")
     if not session_id:
         raise ValidationError({"session_id": ["missing; it is required"]})
-    moment = Moment(allow_none=True)
+    timestamp = Timestamp(allow_none=True)
     return WorkSession(
         session_id=session_id,
         project=_text(item, "project"),
-        started_at_epoch=moment.deserialize(item["started_at_epoch"]) or 0,
-        completed_at_epoch=moment.deserialize(item.get("completed_at_epoch")),
+        started_at_epoch=timestamp.deserialize(item["started_at_epoch"]) or 0,
+        completed_at_epoch=timestamp.deserialize(item.get("completed_at_epoch")),
         status=_text(item, "status") or "active",
     )
 

@@ -1,4 +1,4 @@
-"""Parameters: each one described once, for every operation that takes it."""
+"""Request parameters, each described once for all operations that take it."""
 
 import difflib
 import re
@@ -13,16 +13,16 @@ from memsvc.core.filters import FIELDS
 from memsvc.core.records import Kind, Ref, parse_ref
 
 MAX_VALUES: Final = 100
-"""Values that one filter takes: each is looked up by itself."""
+"""Values per filter; each costs one lookup."""
 
 MAX_REFS: Final = 1000
 """Records that one request reads."""
 
 DEFAULT_DAYS: Final = 90
-"""How far back the time window reaches that puts recent matches before older ones."""
+"""Length of the default time window, in which matches rank before older ones."""
 
 MIN_BUDGET: Final = 100
-"""Tokens that the envelope of any answer fits into."""
+"""Smallest token budget; the envelope of every answer fits into it."""
 
 MAX_SHOWN: Final = 80
 """Characters of a given value that an error repeats."""
@@ -33,7 +33,7 @@ SPELLINGS = (
     ("dateStart", "date_start", "date_from", "dateRange[start]"),
     ("dateEnd", "date_end", "date_to", "dateRange[end]"),
 )
-"""Names that clients use for one and the same parameter; an operation's own name comes first."""
+"""Names that clients use for the same parameter; the operation's own name comes first."""
 
 _DIGITS = re.compile(r"-?\d{1,18}", re.ASCII)
 
@@ -41,19 +41,21 @@ Fields = dict[str, fields.Field[Any]]
 
 
 class CommaList(fields.List[Any]):
-    """One value, a comma list, repeats, or a JSON list; blanks are dropped, order is kept."""
+    """One value, a comma-separated list, a repeated parameter or a JSON list. Drops blanks, keeps
+    the order.
+    """
 
     def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> list[Any]:
         given = value if isinstance(value, list | tuple) else [value]
         pieces = [piece.strip() for text in given for piece in str(text).split(",")]
         found = list(dict.fromkeys(filter(None, pieces)))
         if not found:
-            raise ValidationError("is empty; give one or more values, separated by commas")
+            raise ValidationError("no value in it; give one or more values, separated by commas")
         return super()._deserialize(found, *args, **kwargs)
 
 
 class Number(fields.Integer):
-    """A whole number in plain digits, as text or as JSON has it."""
+    """A whole number in plain digits, as text or as a JSON number."""
 
     def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> int:
         if not _DIGITS.fullmatch(str(value).strip()):
@@ -78,7 +80,7 @@ class RefField(fields.Field[Ref]):
         ref = parse_ref(str(value))
         if ref is None:
             shown = _shortened(str(value))
-            raise ValidationError(f"{shown!r} is no ref; allowed: 123, #123, S12, P9")
+            raise ValidationError(f"{shown!r} is not a ref; allowed: 123, #123, S12, P9")
         return ref
 
 
@@ -88,7 +90,7 @@ class AnchorField(fields.Field[Ref | Date]):
     def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Ref | Date:
         text = str(value).strip()
         ref = parse_ref(text)
-        # nine digits and more are an epoch; ids never come near
+        # nine digits or more are an epoch time; ids never get that long
         if ref and not (text.isdigit() and ref.id >= 10**8):
             return ref
         try:
@@ -117,23 +119,23 @@ def text(description: str, **options: Any) -> fields.Field[Any]:
 def text_list(
     description: str, *, most: int = MAX_VALUES, required: bool = False, **metadata: Any
 ) -> fields.Field[Any]:
-    """A parameter that takes one value, a comma list, or repeats, `most` values in all."""
+    """A parameter that takes up to `most` values: comma-separated, repeated or both."""
     return _list_of(fields.String(), description, most, required=required, **metadata)
 
 
 def _list_of(
     inner: fields.Field[Any], description: str, most: int, *, required: bool, **metadata: Any
 ) -> fields.Field[Any]:
-    def few(values: list[Any]) -> None:
+    def check_length(values: list[Any]) -> None:
         if len(values) > most:
-            raise ValidationError(f"given {len(values)} values; allowed: at most {most}")
+            raise ValidationError(f"{len(values)} values; allowed: at most {most}")
 
     metadata = {"description": description, **metadata}
-    return CommaList(inner, validate=few, required=required, metadata=metadata)
+    return CommaList(inner, validate=check_length, required=required, metadata=metadata)
 
 
 def number(description: str, default: int | None, low: int, high: int) -> fields.Field[Any]:
-    """A whole number within a range."""
+    """A whole number from `low` to `high`."""
     bounds = validate.Range(low, high, error=f"allowed: {low} to {high}")
     invalid = f"allowed: a whole number from {low} to {high}"
     return Number(
@@ -145,14 +147,14 @@ def number(description: str, default: int | None, low: int, high: int) -> fields
 
 
 def choice(description: str, default: str | None, *values: str) -> fields.Field[Any]:
-    """One of a few words."""
+    """A parameter that takes one of these words."""
     one_of = validate.OneOf(values, error=f"allowed: {', '.join(values)}")
     metadata = {"description": description}
     return fields.String(load_default=default, validate=one_of, metadata=metadata)
 
 
 def seldom(members: Fields) -> Fields:
-    """The same parameters, marked as those that a short page names in one line."""
+    """The same parameters, marked as rarely used: a short page lists them on one line."""
     for field in members.values():
         field.metadata = {**field.metadata, "seldom": True}
     return members
@@ -166,12 +168,12 @@ def query(*, required: bool, description: str = SYNTAX) -> Fields:
 
 
 def anchor(*, required: bool) -> Fields:
-    description = "the record (123, #123, S12, P9) or date around which to look"
+    description = "a record (123, #123, S12, P9) or a date"
     return {"anchor": AnchorField(required=required, metadata={"description": description})}
 
 
 def filters(*kinds: Kind, without: str = "") -> Fields:
-    """Every filter that a record of these kinds can carry, but for one that stands elsewhere."""
+    """The filters that apply to these kinds, except the one named `without`."""
     carried = [field for field in FIELDS.values() if not field.attributes.keys().isdisjoint(kinds)]
     return {
         field.parameter: text_list(
@@ -183,7 +185,7 @@ def filters(*kinds: Kind, without: str = "") -> Fields:
 
 
 def required_filter(field: str, name: str) -> Fields:
-    """A filter that an operation must be given, under the name that it has there."""
+    """A filter that an operation requires, under the operation's own name for it."""
     return {name: text_list(FIELDS[field].description, required=True)}
 
 
@@ -207,11 +209,11 @@ def refs() -> Fields:
 
 
 def record_id() -> Fields:
-    return {"id": number("the record's number", None, 1, 10**15)}
+    return {"id": number("number of the record", None, 1, 10**15)}
 
 
-def form() -> Fields:
-    description = "index: one short row a record; full: everything"
+def answer_format() -> Fields:
+    description = "index: one row per record; full: whole records"
     return seldom({"format": choice(description, "index", "index", "full")})
 
 
@@ -235,22 +237,22 @@ def limit(description: str, default: int | None, high: int) -> Fields:
 def dates() -> Fields:
     days = f"only the last N days, or all; with a query the last {DEFAULT_DAYS} come first"
     members: Fields = {
-        "dateStart": DateField(metadata={"description": f"not before: {FORMS}"}),
-        "dateEnd": DateField(metadata={"description": "not after; a day counts to its end"}),
+        "dateStart": DateField(metadata={"description": f"earliest date: {FORMS}"}),
+        "dateEnd": DateField(metadata={"description": "latest date; a day counts to its end"}),
         "days": Days(metadata={"description": days}),
     }
     return seldom({name: members[name] for name in members if name != "days"}) | members
 
 
 def rendering() -> Fields:
-    description = "text: the leanest text; same as the header Accept: text/markdown"
+    description = "text: compact text; same as the header Accept: text/markdown"
     return seldom({"render": choice(description, None, "json", "text")})
 
 
 def paging() -> Fields:
-    """What every search takes besides its query and its filters."""
+    """The parameters of every search besides its query and its filters."""
     order = "default: relevance with a query, else date_desc"
-    explain = "1: why each record is here"
+    explain = "1: explain each record's score"
     return {
         **limit("records per page", 20, 100),
         **seldom(
@@ -259,7 +261,7 @@ def paging() -> Fields:
                 "orderBy": choice(order, None, "relevance", "date_desc", "date_asc"),
             }
         ),
-        **form(),
+        **answer_format(),
         **dates(),
         **budget(),
         **seldom({"explain": choice(explain, "0", "0", "1")}),
@@ -267,19 +269,19 @@ def paging() -> Fields:
 
 
 def make_schema(name: str, members: Fields) -> Schema:
-    """The schema of an operation's parameters; unknown ones are errors."""
+    """The schema of an operation's parameters; unknown parameters are errors."""
     return Schema.from_dict(members, name=name)(unknown=RAISE)
 
 
 def load_parameters(schema: Schema, pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """The parameters of one request, from (name, value) pairs in the order given.
+    """The parameters of one request, parsed from (name, value) pairs.
 
-    Raises BadRequest that names each parameter, what was given and what is allowed.
+    Raises BadRequest; it names each bad parameter, what was given and what is allowed.
     """
     given: dict[str, list[Any]] = {}
     for name, value in pairs:
         if not _is_blank(schema, name, value):
-            given.setdefault(_own_name(schema, name), []).append(value)
+            given.setdefault(_canonical_name(schema, name), []).append(value)
     errors = _name_errors(schema, given)
     known = {
         name: values if isinstance(schema.fields[name], CommaList) else values[0]
@@ -297,12 +299,12 @@ def load_parameters(schema: Schema, pairs: Iterable[tuple[str, Any]]) -> dict[st
 
 
 def _is_blank(schema: Schema, name: str, value: Any) -> bool:
-    """Whether a text parameter was sent without a text, which counts as not sent."""
+    """Whether a text parameter is blank, which counts as missing."""
     plain_text = type(schema.fields.get(name)) in (fields.String, AnchorField)
     return plain_text and isinstance(value, str) and not value.strip()
 
 
-def _own_name(schema: Schema, name: str) -> str:
+def _canonical_name(schema: Schema, name: str) -> str:
     if name in schema.fields:
         return name
     for spellings in SPELLINGS:
@@ -325,22 +327,22 @@ def _nearest(name: str, known: Iterable[str]) -> str:
     names = list(known)
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     if near:
-        return f": did you mean {near[0]}?"
-    return f"; allowed: {', '.join(names)}" if names else "; this operation takes none"
+        return f"; did you mean {near[0]}?"
+    return f"; allowed: {', '.join(names)}" if names else "; this operation takes no parameters"
 
 
 def _explained(messages: Any, values: list[Any] | None) -> list[str]:
-    reasons = sorted(set(_flat(messages)))
+    reasons = sorted(set(_flatten(messages)))
     if values is None:
         return ["missing; it is required"]
     shown = _shortened(",".join(map(str, values)))
     return [f"given {shown!r}; {message}" for message in reasons]
 
 
-def _flat(messages: Any) -> Iterable[str]:
+def _flatten(messages: Any) -> Iterable[str]:
     if isinstance(messages, Mapping):
         for value in messages.values():
-            yield from _flat(value)
+            yield from _flatten(value)
     elif isinstance(messages, list):
         yield from map(str, messages)
 

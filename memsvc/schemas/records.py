@@ -1,7 +1,7 @@
-"""Records as clients write them: marshmallow schemas made from the record classes.
+"""Records as clients send them: marshmallow schemas derived from the record classes.
 
-They forgive what real data brings (null, lists encoded as text, dates in many forms) and refuse,
-with a reason, what would be a guess.
+They accept what real data contains (null, lists encoded as text, dates in many forms) and refuse,
+with a reason, anything they would have to guess.
 """
 
 import dataclasses
@@ -25,22 +25,22 @@ ALIASES = {
     "id": "source_id",
     "created_at": "created_at_epoch",
 }
-"""Other names under which clients write a field; the field's own name wins."""
+"""Other names that clients use for a field; the field's own name wins."""
 
 
 class Text(fields.Field[str]):
-    """Text as it is; null is empty. NUL and lone surrogates, which no text holds, are dropped."""
+    """Text, unchanged except that null becomes empty and NUL and lone surrogates are dropped."""
 
     def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> str:
         if value is None:
             return ""
         if not isinstance(value, str):
-            raise ValidationError(f"expected text, was given {_short(value)}")
+            raise ValidationError(f"expected text; given {_shortened(value)}")
         return clean_text(value)
 
 
-class Name(Text):
-    """A text that ids may be given for: numbers are taken as text."""
+class Identifier(Text):
+    """An identifier: text, or a number that is read as text."""
 
     def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> str:
         plain_number = isinstance(value, int) and not isinstance(value, bool)
@@ -48,52 +48,54 @@ class Name(Text):
 
 
 class TextList(fields.Field[tuple[str, ...]]):
-    """A list of texts: a JSON array, such an array encoded as text, or one plain text."""
+    """A list of strings: a JSON array, a JSON array encoded as text, or one plain string."""
 
     def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> tuple[str, ...]:
         items = decode_list(value)
         if bad := [item for item in items if not isinstance(item, str)]:
-            raise ValidationError(f"expected a list of texts, holds {_short(bad[0])}")
+            raise ValidationError(f"expected a list of strings; it contains {_shortened(bad[0])}")
         return tuple(filter(None, (clean_text(item).strip() for item in items)))
 
 
-class Whole(fields.Field[int]):
+class WholeNumber(fields.Field[int]):
     """A whole number, zero or more."""
 
     def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**62:
-            raise ValidationError(f"expected a whole number from 0 on, was given {_short(value)}")
+            raise ValidationError(f"expected a whole number, 0 or more; given {_shortened(value)}")
         return value
 
 
-class Moment(fields.Field[int]):
-    """A moment: epoch milliseconds or seconds, or ISO 8601."""
+class Timestamp(fields.Field[int]):
+    """A point in time: epoch milliseconds or seconds, or ISO 8601."""
 
     def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> int:
         number = isinstance(value, int | float) and not isinstance(value, bool)
         if not (isinstance(value, str) or (number and math.isfinite(value))):
-            raise ValidationError(f"expected a date, was given {_short(value)}")
+            raise ValidationError(f"expected a date; given {_shortened(value)}")
         text = value if isinstance(value, str) else str(int(value))
         try:
             return parse_date(text, now_ms())
         except ValueError as error:
-            raise ValidationError(f"{_short(value)} {error}") from None
+            raise ValidationError(f"given {_shortened(value)}; {error}") from None
 
 
 def clean_text(text: str) -> str:
-    """A text without the code points that no file can hold: NUL and lone surrogates."""
+    """The text without NUL and lone surrogates, which UTF-8 files and SQLite cannot store."""
     return text.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")
 
 
 def decode_list(value: Any) -> list[Any]:
-    """The items of a list that may be null, a list, JSON text, or one plain text."""
+    """The items of a value that may be null, a list, a list encoded as JSON text, or one plain
+    string.
+    """
     if value is None or value == "":
         return []
     if isinstance(value, list | tuple):
         return list(value)
     if isinstance(value, str):
         return _decode_text(value)
-    raise ValidationError(f"expected a list of texts, was given {_short(value)}")
+    raise ValidationError(f"expected a list of strings; given {_shortened(value)}")
 
 
 def _decode_text(text: str) -> list[Any]:
@@ -106,29 +108,28 @@ def _decode_text(text: str) -> list[Any]:
     return [decoded] if isinstance(decoded, str) else [text]
 
 
-def _short(value: Any) -> str:
+def _shortened(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 _FIELDS: dict[str, type[fields.Field[Any]]] = {
     "str": Text,
-    "int": Whole,
-    "int | None": Whole,
+    "int": WholeNumber,
+    "int | None": WholeNumber,
     "tuple[str, ...]": TextList,
 }
 
-
 _SPECIAL: dict[str, type[fields.Field[Any]]] = {
-    "created_at_epoch": Moment,
-    "source_id": Name,
-    "session_id": Name,
+    "created_at_epoch": Timestamp,
+    "source_id": Identifier,
+    "session_id": Identifier,
 }
 
 
 @cache
 def record_schema(kind: Kind) -> Schema:
-    """The schema that reads one record of a kind; unknown fields are left out."""
+    """The schema of a record of one kind; unknown fields are ignored."""
     members: dict[str, Any] = {
         field.name: _schema_field(field)
         for field in dataclasses.fields(SHAPES[kind].record)
@@ -145,7 +146,7 @@ def _schema_field(field: dataclasses.Field[Any]) -> fields.Field[Any]:
 
 
 def load_record(body: Mapping[str, Any], *, source: str) -> Record:
-    """The record that one JSON object describes; `source` counts unless it names its own.
+    """The record that a JSON object describes; `source` applies unless the object names its own.
 
     Raises ValidationError (field → messages).
     """
@@ -156,33 +157,33 @@ def load_record(body: Mapping[str, Any], *, source: str) -> Record:
             given.setdefault(name, body[alias])
     loaded = {k: v for k, v in record_schema(kind).load(given).items() if v not in (None, "")}
     loaded["source"] = loaded.get("source") or source
-    return _identified(_checked(SHAPES[kind].record(**loaded), kind))
+    return _with_source_id(_require_text(SHAPES[kind].record(**loaded), kind))
 
 
 def read_kind(body: Mapping[str, Any]) -> Kind:
     """The kind that a JSON object names; default observation."""
     if not isinstance(body, Mapping):
-        raise ValidationError({"record": [f"expected a JSON object, was given {_short(body)}"]})
+        raise ValidationError({"record": [f"expected a JSON object; given {_shortened(body)}"]})
     try:
         return Kind(body.get("kind") or Kind.OBSERVATION)
     except ValueError:
         allowed = ", ".join(Kind)
-        message = f"{_short(body['kind'])} is not a kind; allowed: {allowed}"
+        message = f"{_shortened(body['kind'])} is not a kind; allowed: {allowed}"
         raise ValidationError({"kind": [message]}) from None
 
 
-def _checked(record: Record, kind: Kind) -> Record:
+def _require_text(record: Record, kind: Kind) -> Record:
     shape = SHAPES[kind]
     if not any("".join(getattr(record, name)).strip() for name in shape.texts):
-        message = f"nothing to remember; give {' or '.join(shape.texts)}"
+        message = f"the record has no text; give {' or '.join(shape.texts)}"
         raise ValidationError({shape.title: [message]})
     return record
 
 
-def _identified(record: Record) -> Record:
-    """A record without an id of its own is known by what it says and, if given, when.
+def _with_source_id(record: Record) -> Record:
+    """A record without a source id gets one from its content and, if given, its date.
 
-    So written twice it is one, and "go on" said on two days is two.
+    The same record sent twice is then stored once, and "go on" sent on two days is stored twice.
     """
     if record.source_id:
         return record
@@ -191,14 +192,14 @@ def _identified(record: Record) -> Record:
 
 
 def record_fields(kind: Kind) -> list[str]:
-    """The names that a written record of a kind may use."""
+    """The field names that a record of this kind may have."""
     return [*record_schema(kind).fields, "kind"]
 
 
 def refusal(error: ValidationError) -> dict[str, list[str]]:
-    """Why a record was refused: field → messages."""
+    """The reasons why a record was refused: field → messages."""
     messages = error.normalized_messages()  # type: ignore[no-untyped-call]
     return {
-        str(name): [str(each) for each in (said if isinstance(said, list) else [said])]
-        for name, said in messages.items()
+        str(name): [str(each) for each in (given if isinstance(given, list) else [given])]
+        for name, given in messages.items()
     }

@@ -1,4 +1,6 @@
-"""What answers look like: OpenAPI shows these schemas, the tests hold every answer against them."""
+"""The shape of every answer. OpenAPI shows these schemas, and the tests check every answer against
+them.
+"""
 
 from enum import StrEnum
 
@@ -15,23 +17,23 @@ class Result(StrEnum):
 
 
 class Open(Schema):
-    """An object that may hold more than is listed: answers may grow, never shrink."""
+    """An object that may have more fields than listed: answers may grow, never shrink."""
 
     class Meta:
         unknown = INCLUDE
 
 
 class Tokens(Open):
-    """What this answer costs, and what reading all listed records in full would."""
+    """What this answer costs, and what reading all its records in full would cost."""
 
     this = fields.Integer(required=True)
     full = fields.Integer(required=True)
 
 
 class Window(Open):
-    """Which time bound applied, and how many matches lie before it."""
+    """The time window that applied, and how many matches are older."""
 
-    days = fields.Raw(required=True, metadata={"description": "a number of days, or all"})
+    days = fields.Raw(required=True, metadata={"description": "number of days, or all"})
     older_matches = fields.Integer(required=True)
 
 
@@ -47,7 +49,9 @@ class PageResult(Open):
     strategy = fields.String(required=True)
     window = fields.Nested(Window)
     tokens = fields.Nested(Tokens, required=True)
-    results = fields.Raw(required=True, metadata={"description": "rows; by-file: rows by kind"})
+    results = fields.Raw(
+        required=True, metadata={"description": "rows; for by-file, rows grouped by kind"}
+    )
 
 
 class RecordResult(Open):
@@ -61,11 +65,11 @@ class RecordResult(Open):
 
 
 class DocumentResult(Open):
-    """An object of named facts."""
+    """Any other JSON object."""
 
 
 class WriteResult(Open):
-    """What became of each record handed in."""
+    """The outcome for each record sent."""
 
     stored = fields.Integer(required=True)
     updated = fields.Integer(required=True)

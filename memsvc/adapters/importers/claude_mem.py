@@ -1,7 +1,7 @@
-"""The database of claude-mem, in both generations of its schema, read without touching it.
+"""Reads claude-mem databases, old and new schema, without changing them.
 
-A row is known by its id and its time, which an upgrade of claude-mem keeps: imported again it is
-the same memory, updated. The time tells apart the rows of two databases, for example of two
+A row is identified by its id and its time, which an upgrade of claude-mem keeps: imported again, it
+updates the same record. The time distinguishes the rows of two databases, such as those of two
 machines, which both count from 1.
 """
 
@@ -30,11 +30,11 @@ from memsvc.adapters.importers.claude_mem_rows import (
 from memsvc.core.ports.sources import Counter, Item, Reading
 from memsvc.core.records import Observation, Prompt, Record
 
-ANY_TIME: Final = 2**53
-"""A merge window (ms) that holds all times."""
+FOREVER_MS: Final = 2**53
+"""A merge window (ms) that covers all times."""
 
-MAX_ECHO: Final = 60_000
-"""Within so many ms a prompt is never given twice on purpose; "continue" may well be later."""
+PROMPT_MERGE_MS: Final = 60_000
+"""Nobody repeats a prompt on purpose within this many ms; "continue" may well come again later."""
 
 
 def default_database() -> Path:
@@ -44,9 +44,9 @@ def default_database() -> Path:
 
 
 def read_claude_mem(path: Path | None = None) -> Reading:
-    """Read a claude-mem database, by default this machine's; it is opened read-only.
+    """Read a claude-mem database, by default the one of this machine; it is opened read-only.
 
-    Raises SourceUnreadable if there is none, or if the file is something else.
+    Raises SourceUnreadable if the file is missing or is not a claude-mem database.
     """
     path = path or default_database()
     counter = Counter()
@@ -66,8 +66,8 @@ def _merge_window(connection: sqlite3.Connection) -> Callable[[Record], int | No
 
     def window(record: Record) -> int | None:
         if isinstance(record, Observation):
-            return ANY_TIME if record.source_id in repeated else None
-        return MAX_ECHO if isinstance(record, Prompt) else ANY_TIME
+            return FOREVER_MS if record.source_id in repeated else None
+        return PROMPT_MERGE_MS if isinstance(record, Prompt) else FOREVER_MS
 
     return window
 

@@ -1,8 +1,8 @@
-"""The tables of a claude-mem database as rows, whatever its generation calls the columns.
+"""Reads the tables of a claude-mem database, whatever its version calls the columns.
 
-Columns are looked up, never assumed: up to 8.2.5 a session's two ids are called
-`claude_session_id` and `sdk_session_id`, since then `content_session_id` and `memory_session_id`,
-and many other columns are missing in one version or another.
+Columns are looked up, never assumed: up to 8.2.5 the two ids of a session are called
+`claude_session_id` and `sdk_session_id`, since then `content_session_id` and `memory_session_id`;
+many other columns are missing in some versions.
 """
 
 import contextlib
@@ -32,14 +32,18 @@ Row = dict[str, Any]
 def open_database(path: Path) -> Iterator[sqlite3.Connection]:
     """A claude-mem database, read-only. Raises SourceUnreadable, also for errors while it is read.
 
-    The file is opened where it lies only if that leaves no traces beside it.
+    The file is opened in place only if that leaves no traces beside it.
     """
     if not path.is_file():
         raise SourceUnreadable(
-            f"There is no claude-mem database {path}; give the path of a claude-mem.db or set "
+            f"There is no claude-mem database at {path}; give the path of a claude-mem.db, or set "
             "CLAUDE_MEM_DATA_DIR to its folder."
         )
-    with _errors(path), _untouched(path) as place, contextlib.closing(_open(place)) as connection:
+    with (
+        _explained_errors(path),
+        _without_traces(path) as place,
+        contextlib.closing(_open(place)) as connection,
+    ):
         if not _columns(connection, OBSERVATIONS):
             raise SourceUnreadable(
                 f"{path} is not a claude-mem database: it has no table observations."
@@ -48,7 +52,7 @@ def open_database(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 @contextlib.contextmanager
-def _errors(path: Path) -> Iterator[None]:
+def _explained_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, OSError) as error:
@@ -59,8 +63,8 @@ def _errors(path: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _untouched(path: Path) -> Iterator[Path]:
-    """The database to open: the file itself, or a copy of it where opening would leave traces.
+def _without_traces(path: Path) -> Iterator[Path]:
+    """The database to open: the file itself, or a copy if opening the file would leave traces.
 
     SQLite creates two files beside a database in WAL mode that nobody has open, and a read-only
     reader never removes them. If claude-mem starts while we copy, it creates the files itself, and
@@ -132,8 +136,8 @@ def repeated_observations(
 ) -> Iterator[tuple[int, object]]:
     """The ids and times of the observations that a runaway writer stored again and again.
 
-    Newer databases say by `content_hash` which rows are the same. In older ones two rows with the
-    same text may be two events, as two equal commits are; from the third copy on they are one.
+    In newer databases, rows with the same `content_hash` are the same. In older ones, two rows with
+    the same text may be two events, as two equal commits are; three or more copies are one.
     """
     there = _columns(connection, OBSERVATIONS)
     known = [name for name in texts if name in there]
@@ -167,7 +171,7 @@ def _pages(connection: sqlite3.Connection, sql: str, ids: list[int]) -> Iterator
 
 @dataclass(frozen=True, slots=True)
 class _Schema:
-    """What this generation calls the two ids of a session, and whether it has sessions."""
+    """What this version calls the two ids of a session, and whether it has a table of sessions."""
 
     content_id: str
     memory_id: str
@@ -194,10 +198,10 @@ def _select(connection: sqlite3.Connection, table: str, columns: Sequence[str]) 
 
 
 def _owner(schema: _Schema, there: set[str]) -> tuple[str, str]:
-    """The cells `session_id` and `project` of a row, and the joins that find them.
+    """The SQL for `session_id` and `project` of a row, and the joins it needs.
 
-    A session goes by the id that the agent gave it; a row whose session is gone keeps the id it
-    has. Newer databases note on a row that its worktree was merged into another project.
+    A session has the id that the agent gave it; a row whose session is gone keeps its own. In newer
+    databases a row says if its worktree was merged into another project.
     """
     project = "r.project" if "project" in there else "s.project"
     if "merged_into_project" in there:

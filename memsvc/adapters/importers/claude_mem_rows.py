@@ -1,4 +1,4 @@
-"""Rows of a claude-mem database as records."""
+"""Converts the rows of a claude-mem database into records."""
 
 import json
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from memsvc.schemas.records import clean_text, decode_list
 SOURCE: Final = "claude-mem"
 
 INTERNAL_PROJECTS: Final = ("", "observer-sessions")
-"""Projects of claude-mem's own sessions, which nobody wants to remember."""
+"""Projects of claude-mem's own sessions, which nobody wants to keep."""
 
 OBSERVATION_TEXTS: Final = (
     *("type", "title", "subtitle", "narrative", "text"),
@@ -50,7 +50,7 @@ def read_session(row: Row) -> WorkSession | None:
 
 
 def read_record(table: Table, row: Row) -> Item:
-    """A row as its record, or why there is none."""
+    """The record of a row, or the reason why there is none."""
     place = f"{table.word} {row['id']}"
     if row["project"] in INTERNAL_PROJECTS:
         return Skipped(f"internal to claude-mem (project {row['project']!r})")
@@ -130,7 +130,7 @@ def _whole(cell: object) -> int | None:
 
 
 def _list(cell: object) -> tuple[str, ...]:
-    """The items of a list cell; a cell that is no list is one item, as it is."""
+    """The items of a list cell; a cell that is not a list is a single item."""
     text = _text(cell).strip()
     items = [] if text == "null" else decode_list(text)
     texts = (_item(item).strip() for item in items if item is not None)
@@ -148,7 +148,7 @@ def _first_line(text: str) -> str:
 
 
 def _epoch(row: Row, name: str) -> int | None:
-    """The epoch (ms) in a row; the date written beside it counts only where there is none."""
+    """The epoch (ms) in a row, or else the date in the column beside it."""
     epoch = row[name]
     if isinstance(epoch, int | float) and 0 < epoch <= MAX_EPOCH:
         return int(epoch)

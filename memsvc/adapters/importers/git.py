@@ -1,4 +1,4 @@
-"""A git repository's history: one observation for each commit of the current branch.
+"""Reads the history of a git repository: one observation per commit of the current branch.
 
 A commit's type comes from a conventional prefix (`fix(api)!: …`) or else from its wording, its
 concepts from wording in its body (`_CONCEPTS`). Trailers such as Signed-off-by are dropped.
@@ -19,7 +19,7 @@ from memsvc.core.ports.sources import Counter, Item, Reading
 from memsvc.core.records import Observation
 from memsvc.schemas.records import clean_text
 
-MAX_FILES: Final = 1000  # a commit that adds a whole tree is no event in each file's history
+MAX_FILES: Final = 1000  # adding a whole tree is not an event in the history of each file
 MAX_SUBTITLE: Final = 200
 MAX_SECONDS: Final = 253_402_300_799
 
@@ -58,11 +58,11 @@ _SENTENCE = re.compile(r".+?(?:[.!?](?=\s|$)|\n\s*\n|$)", re.S)
 _FIELDS: Final = ("%H", "%at", "%ad", "%s", "%b")
 _QUIET: Final = {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
 _REDIRECTING: Final = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE"})
-"""Set inside a git hook, where they would override the folder that we name."""
+"""Git sets these inside a hook, where they would override the folder that we name."""
 
 
 def read_git(path: Path) -> Reading:
-    """Read the history of the repository in a folder, oldest commit first, without merges.
+    """Read the history of the repository that a folder is in, oldest commit first, without merges.
 
     Raises SourceUnreadable if there is no repository or no commit, or git is missing.
     """
@@ -78,7 +78,7 @@ def project_of(path: Path) -> str:
 
     Raises SourceUnreadable if it is in none, or git is missing.
     """
-    answer = _ask(path, "rev-parse", "--path-format=absolute", "--git-common-dir")
+    answer = _git_output(path, "rev-parse", "--path-format=absolute", "--git-common-dir")
     common = Path(answer.strip())
     named = common.parent if common.name == ".git" else common
     return clean_text(os.fsencode(named.name).decode("utf-8", "replace")).removesuffix(".git")
@@ -86,15 +86,15 @@ def project_of(path: Path) -> str:
 
 def _count_commits(path: Path) -> int:
     try:
-        _ask(path, "rev-parse", "--verify", "--quiet", "HEAD")
+        _git_output(path, "rev-parse", "--verify", "--quiet", "HEAD")
     except SourceUnreadable:
         raise SourceUnreadable(
-            f"The repository {path} has no commit yet; there is nothing to import."
+            f"The repository {path} has no commits yet; commit something first."
         ) from None
-    return int(_ask(path, "rev-list", "--count", "--no-merges", "HEAD"))
+    return int(_git_output(path, "rev-list", "--count", "--no-merges", "HEAD"))
 
 
-def _ask(path: Path, *arguments: str) -> str:
+def _git_output(path: Path, *arguments: str) -> str:
     """The output of a short git command."""
     with _run(path, *arguments) as output:
         return output.read().decode("utf-8", "surrogateescape")
@@ -127,8 +127,7 @@ def _start(path: Path, arguments: Sequence[str], errors: IO[bytes]) -> subproces
         )
     except FileNotFoundError as error:
         raise SourceUnreadable(
-            "The program git is not installed or not on the PATH; install git to import a "
-            "repository's history."
+            "git is not installed or not on the PATH; install it to import a repository's history."
         ) from error
 
 
@@ -138,7 +137,7 @@ def _explain(path: Path, errors: bytes) -> SourceUnreadable:
     text = errors.decode("utf-8", "replace").strip().removeprefix("fatal: ")
     if "not a git repository" in text:
         return SourceUnreadable(
-            f"{path} is not in a git repository; give the path of one that has commits."
+            f"{path} is not in a git repository; give the path of a repository with commits."
         )
     return SourceUnreadable(f"The history of {path} cannot be read; git says: {text}")
 
@@ -156,7 +155,7 @@ def _read_commits(path: Path, project: str, counter: Counter) -> Iterator[Item]:
 
 
 def _pieces(output: IO[bytes]) -> Iterator[str]:
-    """The pieces of a stream that NULs separate."""
+    """The NUL-separated fields of a stream."""
     rest = b""
     while block := output.read(65_536):
         *whole, rest = (rest + block).split(b"\0")
@@ -197,7 +196,7 @@ def _observation(fields: Sequence[str], project: str) -> Observation:
 
 
 def _files(pieces: Sequence[str]) -> list[str]:
-    """The files of a commit: git ends the message with an empty piece and a line break."""
+    """The files of a commit; git ends the message with an empty field and a line break."""
     names = [*pieces]
     if len(names) > 1:
         names[1] = names[1].removeprefix("\n")
@@ -231,6 +230,6 @@ def commit_type(subject: str) -> str:
 
 
 def _concepts(kind: str, text: str) -> tuple[str, ...]:
-    """`problem-solution` for a bugfix, else `what-changed`, and those that the body mentions."""
+    """`problem-solution` for a bugfix, else `what-changed`, plus those that the body mentions."""
     first = "problem-solution" if kind == "bugfix" else "what-changed"
     return (first, *(concept for concept, wording in _CONCEPTS if wording.search(text)))

@@ -1,4 +1,4 @@
-"""JSON Lines: one record a line, plain or compressed with gzip, from a file or standard input."""
+"""Reads JSON Lines: one record per line, plain or gzipped, from a file or standard input."""
 
 import gzip
 import io
@@ -18,19 +18,19 @@ from memsvc.core.records import Kind
 from memsvc.schemas.records import ALIASES, load_record, read_kind, record_fields
 
 SAMPLE = Path(__file__).with_name("sample.jsonl")
-"""The bundled sample: the memories of a fictional team, to try things out."""
+"""The bundled sample: the records of a fictional team, to try things out."""
 
 STANDARD_INPUT = "-"
-MAX_LINE = 5 * 1024 * 1024  # bytes; as long as the body of a request may be
+MAX_LINE = 5 * 1024 * 1024  # bytes; the same limit as for request bodies
 _GZIP_MAGIC = b"\x1f\x8b"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def read_jsonl(path: str | Path, *, source: str | None = None) -> Reading:
-    """Read a JSON Lines file; `-` reads standard input.
+    """Read a JSON Lines file, or standard input for `-`.
 
-    The records' source is `jsonl:<name of the file>` unless a line, or `source`, names another.
-    Raises SourceUnreadable if the file cannot be opened; a bad line alone is refused.
+    The source of the records is `jsonl:<file name>` unless `source` or the line itself names
+    another. Raises SourceUnreadable if the file cannot be opened; a bad line alone is refused.
     """
     counter = Counter()
     if str(path) == STANDARD_INPUT:
@@ -43,7 +43,7 @@ def read_jsonl(path: str | Path, *, source: str | None = None) -> Reading:
 
 
 def jsonl_source(path: Path) -> str:
-    """The source of the records in a file: `backup.jsonl.gz` gives `jsonl:backup`."""
+    """The source name for a file: `backup.jsonl.gz` becomes `jsonl:backup`."""
     return f"jsonl:{path.name.removesuffix('.gz').removesuffix('.jsonl')}"
 
 
@@ -102,7 +102,7 @@ def _read_line(line: bytes | Refused, place: str, source: str) -> Iterator[Item]
 
 def _read_body(body: object, source: str) -> Iterator[Item]:
     if not isinstance(body, dict):
-        raise ValidationError({"record": [f"expected a JSON object, was given {_short(body)}"]})
+        raise ValidationError({"record": [f"expected a JSON object; given {_shortened(body)}"]})
     record = load_record(body, source=source)
     if unknown := body.keys() - _known_fields(read_kind(body)):
         yield UnknownFields(tuple(unknown))
@@ -116,12 +116,12 @@ def _known_fields(kind: Kind) -> frozenset[str]:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, ValidationError):
-        return _short("; ".join(_messages(error)), 300)
+        return _shortened("; ".join(_messages(error)), 300)
     if isinstance(error, UnicodeDecodeError):
         return f"not valid UTF-8 at byte {error.start + 1}"
     if isinstance(error, RecursionError):
         return "not valid JSON: nested too deeply"
-    return f"not valid JSON: {_short(str(error), 200)}"
+    return f"not valid JSON: {_shortened(str(error), 200)}"
 
 
 def _messages(error: ValidationError) -> Iterator[str]:
@@ -131,6 +131,6 @@ def _messages(error: ValidationError) -> Iterator[str]:
         yield f"{name}: {' '.join(map(str, texts))}"
 
 
-def _short(value: object, width: int = 60) -> str:
+def _shortened(value: object, width: int = 60) -> str:
     text = value if isinstance(value, str) else repr(value)
     return text if len(text) <= width else f"{text[: width - 3]}..."

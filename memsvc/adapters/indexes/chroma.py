@@ -1,7 +1,7 @@
-"""Vectors in Chroma, embedded or on a server: one collection a kind, one id a vector.
+"""Vectors in Chroma, in this process or on a server: one collection per kind, one id per vector.
 
-Chroma finds the nearest; filters are applied here, to labels in memory. Chroma's own `where` took
-61 to 160 ms with 100,000 vectors, this takes 2 to 50.
+Chroma finds the nearest vectors; filters are applied here, to labels in memory. With 100,000
+vectors, Chroma's own `where` took 61 to 160 ms; this takes 2 to 50.
 """
 
 import contextlib
@@ -20,40 +20,41 @@ from chromadb.api.types import Metadata
 from chromadb.config import Settings
 from chromadb.errors import NotFoundError
 
-from memsvc.adapters.indexes.chroma_search import EF, PAGE, cut, record_of, search
-from memsvc.adapters.indexes.filtering import Labels, as_matrix, folded_groups, latest
+from memsvc.adapters.indexes.chroma_search import PAGE, SEARCH_WIDTH, batches, record_of, search
+from memsvc.adapters.indexes.filtering import Labels, as_matrix, folded_groups, latest_versions
 from memsvc.core.errors import SemanticUnavailable
 from memsvc.core.filters import Filter
 from memsvc.core.ports.vectors import Embedded, Vector
 from memsvc.core.records import Kind, Ref
 from memsvc.core.semantic.cosines import best
 
-GRAPH: Final[CreateCollectionConfiguration] = {
+HNSW: Final[CreateCollectionConfiguration] = {
     "hnsw": {
         "space": "cosine",
         "max_neighbors": 16,
         "ef_construction": 100,
-        "ef_search": EF,
+        "ef_search": SEARCH_WIDTH,
     }
 }
-"""With 100,000 vectors 5 ms a query, and a recall of .95 among the 100 nearest. More neighbours
-found no more in the same time, and took up to three times as long to write."""
+"""With 100,000 vectors: 5 ms per query and a recall of .95 among the 100 nearest. More neighbours
+found no more in the same time and took up to three times as long to write.
+"""
 
 FRESH_SECONDS: Final = 1.0
 """How long a collection is taken to exist before it is looked up again."""
 
 Shelf = tuple[Collection, Labels]
-"""The vectors of a kind, and the labels by which filters select their records."""
+"""The vectors of a kind, and the labels to filter their records by."""
 
 
 class Place(Protocol):
     """Where the collections are: in a folder or on a server."""
 
     batch: int
-    """The most vectors that are written at a time."""
+    """Maximum vectors per write."""
 
     def name(self, kind: Kind) -> str:
-        """The collection of a kind."""
+        """The name of the collection of a kind."""
 
     def connect(self, check: Callable[[Client], None]) -> Client:
         """A client, once `check` has read the collections with it."""
@@ -68,13 +69,13 @@ class Place(Protocol):
         """Release what the place holds besides its client."""
 
     def explain(self, error: BaseException) -> str:
-        """What went wrong and what to do, in one sentence."""
+        """One sentence: what went wrong and what to do."""
 
 
 class ChromaIndex:
-    """An index in Chroma. One process at a time writes to a place.
+    """An index in Chroma. Only one process at a time may write to a place.
 
-    The first call on a place reads it: 2 to 5 s with 100,000 vectors.
+    The first call reads the labels: 2 to 5 s with 100,000 vectors.
     """
 
     def __init__(self, place: Place, dimension: int) -> None:
@@ -86,17 +87,19 @@ class ChromaIndex:
         self._shelves: dict[Kind, tuple[UUID, Labels]] = {}
         self._found: dict[Kind, tuple[float, Shelf | None]] = {}
         self._answered: int | None = None
-        self._writing = threading.RLock()  # taken first, for as long as a write lasts
-        self._lock = threading.Lock()  # taken second, for the labels
+        self._writing = threading.RLock()  # acquired first, held for a whole write
+        self._lock = threading.Lock()  # acquired second, guards the labels
 
     def upsert(self, records: Sequence[Embedded]) -> None:
-        checked = [(each, as_matrix(each.vectors, self._dimension)) for each in latest(records)]
-        with self._writing, self._errors():
+        checked = [
+            (each, as_matrix(each.vectors, self._dimension)) for each in latest_versions(records)
+        ]
+        with self._writing, self._explained_errors():
             for kind in Kind:
                 self._put(kind, [each for each in checked if each[0].ref.kind is kind])
 
     def remove(self, refs: Sequence[Ref]) -> None:
-        with self._writing, self._errors():
+        with self._writing, self._explained_errors():
             for kind in Kind:
                 self._drop(kind, {ref.id: 0 for ref in refs if ref.kind is kind})
 
@@ -105,7 +108,7 @@ class ChromaIndex:
     ) -> list[tuple[int, float]]:
         sought = as_matrix(vector, self._dimension)
         folded_groups(selection)  # a file filter is the caller's mistake, not the index's
-        with self._errors():
+        with self._explained_errors():
             if known := self._known_shelf(kind):
                 with contextlib.suppress(NotFoundError):  # removed since: look it up again
                     return self._nearest_on(known, sought, limit, selection)
@@ -123,20 +126,20 @@ class ChromaIndex:
         return best(*search(collection, sought, limit, chosen, size), limit)
 
     def count(self) -> int:
-        with self._errors():
+        with self._explained_errors():
             return sum(self._shelf(kind)[1].size for kind in Kind)
 
     def position(self) -> int:
-        with self._writing, self._errors():
+        with self._writing, self._explained_errors():
             self._answered = min(_position(self._collection(kind)) for kind in Kind)
             return self._answered
 
     def advance(self, position: int) -> None:
-        with self._writing, self._errors():
+        with self._writing, self._explained_errors():
             collections = [self._collection(kind) for kind in Kind]
             stored = min(map(_position, collections))
             if self._answered not in (None, stored):
-                # Storing the position now would hide for ever what was lost in between.
+                # Storing the position now would hide forever what was lost in between.
                 self._answered = None
                 raise SemanticUnavailable(
                     "The semantic index was emptied while it was written; it is filled again."
@@ -146,7 +149,7 @@ class ChromaIndex:
             self._answered = position
 
     def clear(self) -> None:
-        with self._writing, self._errors():
+        with self._writing, self._explained_errors():
             client, self._client = self._client, None
             self._forget()
             self._answered = None
@@ -186,9 +189,9 @@ class ChromaIndex:
             surplus = [
                 f"{record}:{part}"
                 for record, kept in keep.items()
-                for part in range(kept, labels.parts(record))
+                for part in range(kept, labels.rows_of(record))
             ]
-        for piece in cut(surplus, PAGE):
+        for piece in batches(surplus, PAGE):
             collection.delete(piece)
         with self._lock:
             for record in (record for record, kept in keep.items() if not kept):
@@ -214,8 +217,8 @@ class ChromaIndex:
         """The collection as it is now: on a server it may have been deleted and created again."""
         return (client or self._connected()).get_or_create_collection(
             self._place.name(kind),
-            embedding_function=None,  # without this Chroma loads a model of its own
-            configuration=GRAPH,
+            embedding_function=None,  # otherwise Chroma loads its own model
+            configuration=HNSW,
             metadata={"position": 0},
         )
 
@@ -230,12 +233,14 @@ class ChromaIndex:
             return self._client
 
     def _check(self, client: Client) -> None:
-        # Where the files of the graph are missing, Chroma finds less without an error, but it does
-        # fail to return a vector.
+        # If the files of the graph are missing, Chroma silently finds less, but it fails to return
+        # a vector.
         for kind in Kind:
             held = self._collection(kind, client).get(limit=1, include=["embeddings"])["embeddings"]
             if held is not None and len(held) and len(held[0]) != self._dimension:
-                raise ValueError(f"vectors of {len(held[0])} numbers, not {self._dimension}")
+                raise ValueError(
+                    f"its vectors have dimension {len(held[0])}, not {self._dimension}"
+                )
 
     def _disconnect(self) -> None:
         client, self._client = self._client, None
@@ -253,12 +258,12 @@ class ChromaIndex:
             self._found.clear()
 
     @contextlib.contextmanager
-    def _errors(self) -> Iterator[None]:
+    def _explained_errors(self) -> Iterator[None]:
         try:
             yield
         except (SemanticUnavailable, KeyboardInterrupt, SystemExit):
             raise
-        except BaseException as error:  # a panic inside Chroma is no Exception
+        except BaseException as error:  # a panic inside Chroma is not an Exception
             # The next call connects again: the server may be back, the labels may be wrong.
             self._works = False
             raise SemanticUnavailable(self._place.explain(error)) from error
@@ -275,7 +280,7 @@ def quiet_settings() -> Settings:
 
 
 def in_one_line(error: BaseException) -> str:
-    """The message of an error, cut to fit into a sentence."""
+    """The message of an error, batches to fit into a sentence."""
     return " ".join(str(error).split())[:200] or type(error).__name__
 
 

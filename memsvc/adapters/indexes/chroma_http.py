@@ -1,4 +1,4 @@
-"""Chroma on a server. Several stores can share one: each has its own prefix."""
+"""Chroma on a server. Several stores can share it, each with its own prefix."""
 
 import contextlib
 from collections.abc import Callable
@@ -20,15 +20,15 @@ PORTS = {"http": 8000, "https": 443}
 def open_chroma_http(url: str, prefix: str, dimension: int, *, timeout: float = 5.0) -> ChromaIndex:
     """The index on the server at `http[s]://host[:port]`, in collections named `prefix-kind`.
 
-    The prefix is of letters, digits and `._-`; only one process may write under it. `timeout` is in
-    seconds, for each answer of the server. Raises SemanticUnavailable for a bad URL; a server that
-    does not answer fails the first call.
+    The prefix consists of letters, digits and `._-`; only one process may write under it. `timeout`
+    is in seconds, per answer. Raises SemanticUnavailable for a bad URL; an unreachable server shows
+    at the first call.
     """
     return ChromaIndex(_Server(url, prefix, timeout), dimension)
 
 
 class _Server:
-    """Small batches: the server must write each within the timeout."""
+    """A Chroma server. Batches are small, because it must write each within the timeout."""
 
     batch = 250
 
@@ -42,7 +42,7 @@ class _Server:
         return f"{self._prefix}-{kind}"
 
     def connect(self, check: Callable[[Client], None]) -> Client:
-        # Chroma's client has no timeout, not even while it is made: so we ask the server first.
+        # Chroma's client has no timeout, not even in its constructor, so we check the server first.
         requests.get(f"{self._url}/api/v2/heartbeat", timeout=self._timeout).raise_for_status()
         secure = self._scheme == "https"
         made = chromadb.HttpClient(self._host, self._port, secure, settings=quiet_settings())
@@ -74,7 +74,7 @@ class _Server:
     def explain(self, error: BaseException) -> str:
         return (
             f"The Chroma server at {self._url} cannot be used ({in_one_line(error)}); start it, "
-            "or choose another semantic index."
+            "or choose another index with MEMSVC_SEMANTIC."
         )
 
 
@@ -90,5 +90,6 @@ def _address(url: str) -> tuple[str, str, int]:
         if parts.scheme in PORTS and parts.hostname:
             return parts.scheme, parts.hostname, parts.port or PORTS[parts.scheme]
     raise SemanticUnavailable(
-        f"{url!r} is not the address of a Chroma server; give it like http://127.0.0.1:8000."
+        f"{url!r} is not the URL of a Chroma server; set MEMSVC_CHROMA_URL to one such as "
+        "http://127.0.0.1:8000."
     )

@@ -1,4 +1,4 @@
-"""Chroma inside this process, in a folder of its own. Nothing goes over the network."""
+"""Chroma in this process, in its own folder. It uses no network."""
 
 import contextlib
 import os
@@ -30,20 +30,20 @@ else:
 
 
 HEADER: Final = struct.Struct("<12xQQQ")
-"""The header of an hnswlib graph: its capacity, how many vectors it holds, bytes of each."""
+"""The header of an hnswlib graph: capacity, number of vectors, bytes per vector."""
 
 
 def open_chroma(folder: Path, dimension: int) -> ChromaIndex:
-    """The index in a folder, which is created if missing; its lock file lies beside it.
+    """The index in a folder, created if missing; the lock file is beside it.
 
-    Raises SemanticUnavailable if another index, here or in another process, uses the folder. An
-    unreadable folder fails the first call instead, so that it can be cleared.
+    Raises SemanticUnavailable if this or another process already has the folder open. An unreadable
+    index shows at the first call, so that it can be cleared.
     """
     return ChromaIndex(_Folder(folder.absolute()), dimension)
 
 
 class _Folder:
-    """Chroma does not notice what other processes write: a lock keeps them out."""
+    """A local folder. Chroma misses writes of other processes, so a lock keeps them out."""
 
     batch = 1_000
 
@@ -55,11 +55,11 @@ class _Folder:
         return str(kind)
 
     def connect(self, check: Callable[[Client], None]) -> Client:
-        # Chroma is native code: damaged files can crash or hang the process. A process that starts
-        # after that finds the mark and does not try again.
+        # Chroma is native code: damaged files can crash or hang the process. The next process finds
+        # the mark and does not try again.
         mark = self._folder / "opening"
         if mark.exists():
-            raise OSError("reading it crashed the last process that tried")
+            raise OSError("the last process that opened it crashed")
         _check_graphs(self._folder)
         self._folder.mkdir(parents=True, exist_ok=True)
         mark.touch()
@@ -73,7 +73,7 @@ class _Folder:
         try:
             client = cast(Client, chromadb.PersistentClient(path, quiet_settings()))
         except BaseException:
-            # Chroma keeps a client that failed to start, and would return it the next time.
+            # Chroma caches a client that failed to start, and would return it the next time.
             SharedSystemClient._identifier_to_system.pop(path, None)
             raise
         try:
@@ -108,18 +108,18 @@ class _Folder:
 
 
 def _check_graphs(folder: Path) -> None:
-    """Raise OSError if a graph's files are shorter than its header says they are."""
+    """Raise OSError if a graph's files are shorter than its header says."""
     for data in folder.glob("*/data_level0.bin"):
         header = data.with_name("header.bin").read_bytes().ljust(HEADER.size)
         _, count, size = HEADER.unpack_from(header)
         if data.stat().st_size < count * size:
-            raise OSError(f"{data.name} was cut off")
+            raise OSError(f"{data.name} is truncated")
         if data.with_name("length.bin").stat().st_size < count * 4:
-            raise OSError("length.bin was cut off")
+            raise OSError("length.bin is truncated")
 
 
 def _locked(folder: Path) -> int:
-    """A descriptor that holds the lock on a folder until it is closed, or its process ends."""
+    """A file descriptor that holds the lock on a folder until it is closed or the process ends."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         path = folder.with_name(folder.name + ".lock")
@@ -134,6 +134,6 @@ def _locked(folder: Path) -> int:
     except OSError as error:
         os.close(descriptor)
         raise SemanticUnavailable(
-            f"The semantic index in {folder} is in use by another process; end that one first."
+            f"The semantic index in {folder} is in use by another process; stop that process first."
         ) from error
     return descriptor

@@ -1,4 +1,4 @@
-"""Finds the nearest vectors of a Chroma collection among those that a filter has chosen."""
+"""Finds the nearest vectors of a Chroma collection among those that a filter selects."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -9,20 +9,20 @@ from numpy.typing import NDArray
 
 from memsvc.core.ports.vectors import Vector
 
-EF: Final = 800
+SEARCH_WIDTH: Final = 800
 """Candidates that a search of the graph keeps (hnsw's `ef_search`)."""
 
 MAX_COMPARED: Final = 300
-"""Chosen vectors that are fetched and compared exactly, without the graph."""
+"""Up to this many chosen vectors are fetched and compared exactly, without the graph."""
 
 MAX_IDS: Final = 30_000
-"""Ids that a query may name for Chroma to search among; SQLite takes 32,766."""
+"""Maximum ids that a query may name for Chroma to search among; SQLite takes 32,766."""
 
 PAGE: Final = 2_000
-"""Rows read or removed at a time."""
+"""Rows read or removed per call."""
 
 Found = tuple[NDArray[numpy.int64], NDArray[numpy.float32]]
-"""The record and the cosine of each vector."""
+"""The record and the cosine of each vector found."""
 
 
 def search(
@@ -32,7 +32,7 @@ def search(
     chosen: NDArray[numpy.int64],
     size: int,
 ) -> Found:
-    """The nearest vectors of the chosen records: of at least `limit`, if so many are chosen.
+    """The nearest vectors of the chosen records, covering `limit` of them if that many are chosen.
 
     `chosen` has the record of each vector to search among, `size` counts all in the collection.
     """
@@ -40,7 +40,7 @@ def search(
         found = _search_widely(collection, sought, limit, chosen, size)
         if found is not None:
             return found
-    pages = cut(_ids(chosen), MAX_IDS)
+    pages = batches(_ids(chosen), MAX_IDS)
     return _joined([_search_among(collection, sought, limit, page) for page in pages])
 
 
@@ -51,10 +51,10 @@ def _search_widely(
     chosen: NDArray[numpy.int64],
     size: int,
 ) -> Found | None:
-    """Search all and keep the chosen; None if too many would have to be read for that."""
+    """Search all vectors and keep the chosen ones; None if that would need too many."""
     everything = len(chosen) == size
-    # With a filter as many chosen candidates must be seen as EF keeps without one.
-    width = limit * 5 // 4 + 1 if everything else max(limit, EF) * size // len(chosen)
+    # A filter must not lower recall: search widely enough to see SEARCH_WIDTH chosen ones.
+    width = limit * 5 // 4 + 1 if everything else max(limit, SEARCH_WIDTH) * size // len(chosen)
     for take in (width, width * 4):
         if take >= len(chosen):
             break
@@ -74,7 +74,7 @@ def _search_among(collection: Collection, sought: Vector, limit: int, ids: list[
         if len(numpy.unique(found[0])) >= limit:
             return found
         if len(found[0]) < width:
-            break  # the graph does not reach some of them
+            break  # some vectors are unreachable in the graph
         width *= 4
     return _compare(collection, sought, ids)
 
@@ -89,8 +89,8 @@ def _query(
 
 
 def _compare(collection: Collection, sought: Vector, ids: list[str]) -> Found:
-    """All these vectors, compared exactly, here."""
-    return _joined([_compare_page(collection, sought, page) for page in cut(ids, PAGE)])
+    """The exact cosines of all these vectors, computed here."""
+    return _joined([_compare_page(collection, sought, page) for page in batches(ids, PAGE)])
 
 
 def _compare_page(collection: Collection, sought: Vector, ids: list[str]) -> Found:
@@ -112,8 +112,8 @@ def _ids(chosen: NDArray[numpy.int64]) -> list[str]:
     return [f"{record}:{part}" for record, count in pairs for part in range(count)]
 
 
-def cut(ids: list[str], length: int) -> list[list[str]]:
-    """Ids in pieces of at most this length."""
+def batches(ids: list[str], length: int) -> list[list[str]]:
+    """The ids in batches of at most this length."""
     return [ids[start : start + length] for start in range(0, len(ids), length)]
 
 

@@ -1,4 +1,4 @@
-"""Vectors in memory, compared one by one: exact, nothing on disk, refilled at each start."""
+"""Vectors in memory, compared exactly. Nothing is kept on disk; each start rebuilds the index."""
 
 import threading
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy
 from numpy.typing import NDArray
 
-from memsvc.adapters.indexes.filtering import Labels, as_matrix, doubled
+from memsvc.adapters.indexes.filtering import Labels, as_matrix, with_double_capacity
 from memsvc.core.filters import Filter
 from memsvc.core.ports.vectors import Embedded, Vector
 from memsvc.core.records import Kind, Ref
@@ -14,7 +14,7 @@ from memsvc.core.semantic.cosines import best
 
 
 class ExactIndex:
-    """The index of a small store: 100,000 vectors take 150 MB and some 10 ms a search."""
+    """An index for small stores: 100,000 vectors take 150 MB and some 10 ms per search."""
 
     def __init__(self, dimension: int) -> None:
         self._dimension = dimension
@@ -76,7 +76,7 @@ class _Shelf:
         for vector in vectors:
             row = self.labels.add(record.ref.id, record.created_at_epoch, record.groups)
             if row == len(self._vectors):
-                self._vectors = doubled(self._vectors)
+                self._vectors = with_double_capacity(self._vectors)
             self._vectors[row] = vector
 
     def drop(self, record: int) -> None:
@@ -91,7 +91,8 @@ class _Shelf:
         if selection == Filter():
             return self.labels.records.copy(), held @ vector
         rows = numpy.flatnonzero(self.labels.select(selection))
-        # Copying a few rows is cheaper than comparing all, comparing all cheaper than copying many.
+        # Copying few rows is cheaper than comparing all; comparing all is cheaper than copying
+        # many.
         few = len(rows) * 4 < len(held)
         cosines = held[rows] @ vector if few else (held @ vector)[rows]
         return self.labels.records[rows], cosines

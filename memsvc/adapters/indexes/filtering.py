@@ -1,4 +1,4 @@
-"""What the semantic indexes share: the labels that filters select records by."""
+"""Shared by the semantic indexes: the labels to filter records by."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -11,7 +11,7 @@ from memsvc.core.ports.vectors import Embedded, Vector
 from memsvc.core.records import Ref
 
 SELECTABLE: Final = tuple(name for name, field in FIELDS.items() if not field.is_path)
-"""The groups that a filter may hold here."""
+"""The fields that an index can filter by."""
 
 Groups = Sequence[tuple[str, Sequence[str]]]
 
@@ -21,13 +21,13 @@ _ROW: Final = numpy.dtype(
 
 
 class Labels:
-    """What every vector's record can be selected by, in rows that stay without gaps."""
+    """The values to filter vectors by, in rows without gaps."""
 
     def __init__(self) -> None:
         self.size = 0
         self._table = numpy.zeros(16, _ROW)
         self._rows: dict[int, list[int]] = {}
-        # Each combination of values has a number, so that a filter is tried once on each of them.
+        # Each combination of values is numbered, so that a filter tests each combination once.
         self._numbers: dict[str, dict[tuple[str, ...], int]] = {field: {} for field in SELECTABLE}
 
     @property
@@ -36,14 +36,14 @@ class Labels:
         held: NDArray[numpy.int64] = self._table["record"][: self.size]
         return held
 
-    def parts(self, record: int) -> int:
+    def rows_of(self, record: int) -> int:
         """How many rows a record has."""
         return len(self._rows.get(record, ()))
 
     def add(self, record: int, created_at_epoch: int, groups: Groups) -> int:
-        """Give a vector of a record its row."""
+        """Add a row for a vector of a record and return its number."""
         if self.size == len(self._table):
-            self._table = doubled(self._table)
+            self._table = with_double_capacity(self._table)
         row = self.size
         values = dict(groups)
         numbers = (self._number(field, tuple(values.get(field, ()))) for field in SELECTABLE)
@@ -53,7 +53,7 @@ class Labels:
         return row
 
     def drop(self, record: int) -> list[tuple[int, int]]:
-        """Take a record's rows out. The last row fills each gap: gives the moves as (to, from)."""
+        """Remove a record's rows. The last row fills each gap; returns the moves as (to, from)."""
         moves = []
         for row in sorted(self._rows.pop(record, ()), reverse=True):
             self.size -= 1
@@ -63,7 +63,7 @@ class Labels:
         return moves
 
     def select(self, selection: Filter) -> NDArray[numpy.bool_]:
-        """Which rows a filter selects."""
+        """A mask of the rows that a filter selects."""
         chosen = numpy.ones(self.size, numpy.bool_)
         times = self._table["created_at_epoch"][: self.size]
         if selection.since is not None:
@@ -85,32 +85,36 @@ class Labels:
         rows[rows.index(source)] = target
 
 
-def doubled(array: NDArray[Any]) -> NDArray[Any]:
-    """The same array with as much room again."""
+def with_double_capacity(array: NDArray[Any]) -> NDArray[Any]:
+    """The array with its capacity with_double_capacity."""
     grown = numpy.empty((2 * len(array), *array.shape[1:]), array.dtype)
     grown[: len(array)] = array
     return grown
 
 
 def folded_groups(selection: Filter) -> list[tuple[str, frozenset[str]]]:
-    """The groups of a filter with folded values. Raises ValueError at one that no index holds."""
+    """The groups of a filter with case-folded values. Raises ValueError for a field that no index
+    has.
+    """
     for field, _ in selection.groups:
         if field not in SELECTABLE:
-            raise ValueError(f"a semantic index cannot select by {field}")
+            raise ValueError(f"a semantic index cannot filter by {field}")
     return [
         (field, frozenset(map(FIELDS[field].key, values))) for field, values in selection.groups
     ]
 
 
-def latest(records: Sequence[Embedded]) -> list[Embedded]:
-    """Each record once, as it was given last."""
+def latest_versions(records: Sequence[Embedded]) -> list[Embedded]:
+    """Each record once, in its latest version."""
     by_ref: dict[Ref, Embedded] = {record.ref: record for record in records}
     return list(by_ref.values())
 
 
 def as_matrix(vectors: Any, dimension: int) -> Vector:
-    """Vectors as rows of float32. Raises ValueError if they are not of this dimension or finite."""
+    """Vectors as rows of float32. Raises ValueError if the dimension is wrong or a value is not
+    finite.
+    """
     matrix = numpy.ascontiguousarray(vectors, numpy.float32).reshape(-1, numpy.shape(vectors)[-1])
     if matrix.shape[1] != dimension or not numpy.isfinite(matrix).all():
-        raise ValueError(f"vectors of {dimension} finite numbers expected, got {matrix.shape}")
+        raise ValueError(f"expected vectors of {dimension} finite numbers; given {matrix.shape}")
     return matrix

@@ -1,4 +1,4 @@
-"""Vectors in their own SQLite file, with the extension sqlite-vec: exact, no Chroma.
+"""Vectors in a separate SQLite file, with the extension sqlite-vec: exact, without Chroma.
 
 apsw brings its own SQLite, because Python's may be built without extensions. Two copies of SQLite
 in one process must never open the same file, so the store's file is never opened here.
@@ -31,7 +31,7 @@ except ImportError as error:
 
 BUSY_MS: Final = 5_000
 MAX_NEAREST: Final = 4_096
-"""sqlite-vec finds no more at a time."""
+"""The most neighbours that sqlite-vec returns per query."""
 
 _TABLES: Final = """
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
@@ -50,15 +50,15 @@ CREATE INDEX IF NOT EXISTS labels_by_part ON labels (part);
 
 
 def open_sqlite_vec(file: Path, dimension: int) -> "SqliteVecIndex":
-    """The index in a file, which is created if missing.
+    """The index in a file, created if missing.
 
-    An unreadable file fails the first call, so that it can be cleared.
+    An unreadable file shows at the first call, so that it can be cleared.
     """
     return SqliteVecIndex(file.absolute(), dimension)
 
 
 class SqliteVecIndex:
-    """Vectors, and the labels by which filters select them, in one file."""
+    """An index in one file: the vectors and the labels to filter them by."""
 
     def __init__(self, file: Path, dimension: int) -> None:
         self._file = file
@@ -107,7 +107,7 @@ class SqliteVecIndex:
             writer.execute("REPLACE INTO facts VALUES ('position', ?)", (position,))
 
     def clear(self) -> None:
-        with self._lock, self._errors():
+        with self._lock, self._explained_errors():
             self._disconnect()
             for end in ("", "-wal", "-shm", "-journal"):
                 self._file.with_name(self._file.name + end).unlink(missing_ok=True)
@@ -124,7 +124,7 @@ class SqliteVecIndex:
 
     @contextlib.contextmanager
     def _reader(self) -> Iterator[apsw.Connection]:
-        with self._lock, self._errors():
+        with self._lock, self._explained_errors():
             if self._closed:
                 raise SemanticUnavailable("The semantic index is closed.")
             if self._connection is None:
@@ -132,7 +132,7 @@ class SqliteVecIndex:
             yield self._connection
 
     @contextlib.contextmanager
-    def _errors(self) -> Iterator[None]:
+    def _explained_errors(self) -> Iterator[None]:
         try:
             yield
         except (apsw.Error, OSError) as error:
@@ -175,7 +175,7 @@ def _prepare(connection: apsw.Connection, dimension: int) -> None:
             )
         connection.execute("INSERT OR IGNORE INTO facts VALUES ('dimension', ?)", (dimension,))
     if _fact(connection, "dimension") != dimension:
-        raise apsw.MismatchError(f"its vectors have another dimension than {dimension}")
+        raise apsw.MismatchError(f"its vectors do not have dimension {dimension}")
 
 
 def _fact(reader: apsw.Connection, name: str) -> int:
@@ -207,7 +207,7 @@ def _drop(writer: apsw.Connection, ref: Ref) -> None:
 
 
 def _chosen(kind: Kind, selection: Filter) -> tuple[str, list[Any]]:
-    """A filter as a condition on `parts`, and its values."""
+    """A filter as an SQL condition on `parts`, with its values."""
     terms = ["kind = ?"]
     values: list[Any] = [str(kind)]
     for sign, bound in ((">=", selection.since), ("<=", selection.until)):
@@ -231,7 +231,9 @@ def _search(
     chosen: str,
     values: list[Any],
 ) -> list[Any]:
-    """The record and the distance of the nearest vectors: of `limit` records, if there are."""
+    """The record and distance of the nearest vectors, covering `limit` records if there are that
+    many.
+    """
     only = "" if len(values) == 1 else f"AND rowid IN (SELECT id FROM parts WHERE {chosen})"
     width = limit
     while width <= MAX_NEAREST:

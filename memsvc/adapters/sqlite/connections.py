@@ -1,4 +1,4 @@
-"""SQLite connections: one reader a thread, one locked writer, explicit transactions."""
+"""SQLite connections: one reader per thread, one locked writer, explicit transactions."""
 
 import contextlib
 import sqlite3
@@ -13,7 +13,7 @@ CACHE_KIB = 8_192  # per connection: four readers and the writer stay far below 
 
 
 class Connections:
-    """All connections to one database file; the writer makes the file if it is missing."""
+    """All connections to one database file; the writer creates it if it is missing."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -34,7 +34,7 @@ class Connections:
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[sqlite3.Connection]:
-        """This thread's reader, which sees a single state of the store inside the block."""
+        """This thread's reader, inside one read transaction: all reads see the same state."""
         with store_errors(self.path):
             reader = self.reader()
             if reader.in_transaction:
@@ -82,7 +82,7 @@ class Connections:
 
 def _prepare_writer(writer: sqlite3.Connection) -> None:
     # WAL lets readers continue during a write; FULL keeps an acknowledged write through a power
-    # failure; secure_delete overwrites deleted records on disk.
+    # failure; secure_delete overwrites forgotten records on disk.
     writer.execute("PRAGMA journal_mode = WAL")
     writer.execute("PRAGMA synchronous = FULL")
     writer.execute("PRAGMA secure_delete = ON")
@@ -110,11 +110,11 @@ def store_errors(path: Path) -> Iterator[None]:
 
 
 def explain_error(path: Path, error: sqlite3.Error) -> MemsvcError:
-    """The error that tells a user what happened and what to do."""
+    """The error for the user: what happened and what to do."""
     text = str(error)
     if "locked" in text or "busy" in text:
         return StoreUnavailable(
-            f"The store {path} is locked by another program; end that program or try again."
+            f"The store {path} is locked by another program; stop that program, or try again."
         )
     if "malformed" in text or "not a database" in text:
         return StoreDamaged(

@@ -1,4 +1,4 @@
-"""Labels: every value that records are selected by, and the work session they belong to."""
+"""Labels: the values that records are filtered by, and the work session they belong to."""
 
 import json
 import sqlite3
@@ -10,14 +10,14 @@ from memsvc.core.paths import is_glob, normal_path, path_endings
 from memsvc.core.records import Kind, Record
 
 Sql = tuple[str, list[object]]
-"""A piece of SQL and the values of its parameters."""
+"""An SQL fragment and its parameter values."""
 
-_LAST = "\U0010ffff"  # no path goes on with this character: it comes after all that do
+_AFTER_ALL = "\U0010ffff"  # sorts after every character that a path can contain
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """One value that records carry; `value` is compared, `name` is the spelling shown."""
+    """A value that records have; `value` is compared, `name` is shown."""
 
     field: str
     value: str
@@ -25,7 +25,7 @@ class Label:
 
 
 def labels_of(record: Record) -> list[Label]:
-    """Every label that a record carries, once each."""
+    """The labels of a record, each once."""
     project_key = record.project.casefold()
     work = Label("work", f"{project_key}\n{record.session_id}", record.session_id)
     labels = [
@@ -37,14 +37,14 @@ def labels_of(record: Record) -> list[Label]:
 
 
 class LabelIds:
-    """The ids of labels inside one transaction: each is looked up, or made, once."""
+    """The ids of labels within one transaction; each is looked up or created once."""
 
     def __init__(self, writer: sqlite3.Connection) -> None:
         self._writer = writer
         self._ids: dict[tuple[Kind, str, str], int] = {}
 
     def of(self, kind: Kind, label: Label) -> int:
-        """The id of a label, made if it is new."""
+        """The id of a label, created if it is new."""
         key = (kind, label.field, label.value)
         if key not in self._ids:
             sql = "SELECT id FROM labels WHERE kind = ? AND field = ? AND value = ?"
@@ -53,7 +53,7 @@ class LabelIds:
         return self._ids[key]
 
     def drop_unused(self, kind: Kind, labels: Iterable[Label]) -> None:
-        """Remove those of these labels that no record carries any more."""
+        """Remove those of these labels that no record has any more."""
         for label in labels:
             key = (kind, label.field, label.value)
             unused = self._writer.execute(
@@ -84,11 +84,11 @@ def _new_label(writer: sqlite3.Connection, kind: Kind, label: Label) -> int:
 
 
 def label_groups(kind: Kind, selection: Filter) -> list[Sql]:
-    """For each group of the filter, what a label of a selected record must be: the right side of
-    a comparison, `= (...)` or `IN (...)`. A record must carry a label for every group.
+    """For each group of the filter, the right side of a comparison with a label id: `= (...)` or
+    `IN (...)`. A record must have a matching label for every group.
     """
     return [
-        (file_labels if _is_path(field) else _value_labels)(kind, field, values)
+        (matching_file_labels if _is_path(field) else _value_labels)(kind, field, values)
         for field, values in selection.groups
     ]
 
@@ -100,18 +100,18 @@ def _is_path(field: str) -> bool:
 def _value_labels(kind: Kind, field: str, values: Sequence[str]) -> Sql:
     found = "SELECT id FROM labels WHERE kind = ? AND field = ? AND value"
     keys = [FIELDS[field].key(value) if field in FIELDS else value for value in values]
-    if len(keys) == 1:  # a plain comparison keeps the index's order of time
+    if len(keys) == 1:  # with a plain comparison the index keeps its time order
         return f"= ({found} = ?)", [kind, field, keys[0]]
     return f"IN ({found} IN (SELECT value FROM json_each(?)))", [kind, field, json.dumps(keys)]
 
 
-def file_labels(kind: Kind, field: str, patterns: Sequence[str]) -> Sql:
-    """The labels of the paths that any of the patterns names, as `path_matches` has it."""
+def matching_file_labels(kind: Kind, field: str, patterns: Sequence[str]) -> Sql:
+    """The labels of all paths that match any of the patterns, as defined by `path_matches`."""
     paths = list(dict.fromkeys(map(normal_path, patterns)))
-    # what a first star stands for may as well go on to the beginning of the path
+    # a leading star may also stand for the beginning of the path
     loose = [_sqlite_glob(path) for path in paths if path.startswith("*")]
     ranges = [each for path in paths if not path.startswith("*") for each in _ranges(path)]
-    # lists come as JSON: an expression has a longest length, and a list has none
+    # lists are passed as JSON, because the length of an SQL expression is limited
     return (
         """IN (SELECT labels.id FROM json_each(?) AS named
                 CROSS JOIN labels ON kind = ? AND field = ? AND labels.value GLOB named.value
@@ -125,14 +125,13 @@ def file_labels(kind: Kind, field: str, patterns: Sequence[str]) -> Sql:
 
 
 def _ranges(path: str) -> list[tuple[str, str, str]]:
-    """Where in their order the endings stand that a path names, first and last, and a glob that
-    they fulfil."""
+    """The ranges of endings that a path matches: first, last, and a glob to match too."""
     if is_glob(path):
         beginning = path.partition("*")[0]
-        return [(beginning, f"{beginning}{_LAST}", _sqlite_glob(path))]
-    return [(path, path, "*"), (f"{path}/", f"{path}/{_LAST}", "*")]
+        return [(beginning, f"{beginning}{_AFTER_ALL}", _sqlite_glob(path))]
+    return [(path, path, "*"), (f"{path}/", f"{path}/{_AFTER_ALL}", "*")]
 
 
 def _sqlite_glob(pattern: str) -> str:
-    """A `*` pattern as SQLite's GLOB reads it, where `?` and `[` would mean more."""
+    """The pattern for SQLite's GLOB, with `?` and `[` escaped."""
     return "".join(f"[{letter}]" if letter in "?[" else letter for letter in pattern)

@@ -1,4 +1,4 @@
-"""Records by what they are and when they were made: pages, counts, neighbours in time."""
+"""Lists records by filter and time: pages, counts and neighbours."""
 
 import json
 import sqlite3
@@ -19,7 +19,7 @@ def select_page(
     limit: int,
     offset: int,
 ) -> list[Hit]:
-    """One page of the records that the filter selects, in the order of time."""
+    """One page of the records that the filter selects, in time order."""
     sql, values = _union([(kind, *selected(reader, kind, selection)) for kind in kinds])
     way = "DESC" if newest_first else "ASC"
     rows = reader.execute(
@@ -45,7 +45,7 @@ def selected_ids(reader: sqlite3.Connection, kind: Kind, selection: Filter) -> l
 def selected_among(
     reader: sqlite3.Connection, kind: Kind, selection: Filter, ids: Sequence[int]
 ) -> set[int]:
-    """Those of a few records that the filter selects."""
+    """Which of these records the filter selects."""
     sql, values = selected(reader, kind, selection)
     rows = reader.execute(
         f"SELECT id FROM ({sql}) WHERE id IN (SELECT value FROM json_each(?))",
@@ -61,7 +61,7 @@ def selected(reader: sqlite3.Connection, kind: Kind, selection: Filter) -> Sql:
     if not groups:
         return f"SELECT id, created_at_epoch FROM {SHAPES[kind].table} AS l{times}", time_values
     (label, values), *others = _smallest_first(reader, groups)
-    # a record may carry several labels of a group of alternatives, but counts once
+    # a record may match several values of a group but counts once
     distinct = "DISTINCT" if label.startswith("IN") else ""
     sql = f"""SELECT {distinct} l.record AS id, l.created_at_epoch FROM labelled AS l
         WHERE l.label {label}"""
@@ -73,7 +73,7 @@ def selected(reader: sqlite3.Connection, kind: Kind, selection: Filter) -> Sql:
 
 
 def _smallest_first(reader: sqlite3.Connection, groups: list[Sql]) -> list[Sql]:
-    """The group with the fewest records first: it is walked, the others are looked up."""
+    """The group with the fewest records first: it is scanned, and the others are looked up."""
     return sorted(groups, key=lambda group: _size(reader, group)) if len(groups) > 1 else groups
 
 
@@ -110,9 +110,9 @@ def neighbours(
     before: bool,
     limit: int,
 ) -> list[Hit]:
-    """The records nearest to a point, on one side of it, in the order of time.
+    """The records closest to a point on one side of it, in time order.
 
-    The record that stands at the point is on neither side.
+    The record at the point itself is on neither side.
     """
     found = [
         hit
@@ -124,7 +124,7 @@ def neighbours(
 
 
 def time_order(hit: Hit) -> tuple[int, int, int]:
-    """The store's order of time: moment, then id, then kind."""
+    """The store's time order: time, then id, then kind."""
     return hit.created_at_epoch, hit.ref.id, _rank(hit.ref.kind)
 
 
@@ -142,7 +142,7 @@ def _one_side(
     limit: int,
 ) -> list[Hit]:
     sql, values = selected(reader, kind, selection)
-    # a record of another kind with the same moment and id stands on the side of its kind
+    # a record of another kind with the same time and id is ordered by kind
     tie = _rank(kind) < _rank(point.kind) if before else _rank(kind) > _rank(point.kind)
     sign, way = ("<", "DESC") if before else (">", "ASC")
     rows = reader.execute(

@@ -1,4 +1,4 @@
-"""Records as rows: reading them, writing a batch, forgetting one."""
+"""Reads, writes and forgets records in SQLite."""
 
 import json
 import sqlite3
@@ -29,12 +29,12 @@ LISTS = frozenset({"facts", "concepts", "files_read", "files_modified", "files_e
 
 @cache
 def columns(kind: Kind) -> tuple[str, ...]:
-    """The columns of a kind's table that a record's fields fill, in the class's order."""
+    """The columns of a kind's table that hold the record's fields, in the order of the class."""
     return tuple(field.name for field in fields(SHAPES[kind].record))
 
 
 def read_records(reader: sqlite3.Connection, kind: Kind, ids: Sequence[int]) -> dict[int, Record]:
-    """The records with these ids; ids that are not there are left out."""
+    """The records with these ids; missing ids are skipped."""
     names = ", ".join(columns(kind))
     rows = reader.execute(
         f"""SELECT {names} FROM {SHAPES[kind].table}
@@ -47,7 +47,7 @@ def read_records(reader: sqlite3.Connection, kind: Kind, ids: Sequence[int]) -> 
 def read_refs(
     refs: Iterable[Ref], read: Callable[[Kind, list[int]], Mapping[int, Found]]
 ) -> dict[Ref, Found]:
-    """What is read of records of several kinds, one reading for each kind asked for."""
+    """Read records of several kinds, with one query per kind."""
     wanted = list(refs)
     return {
         Ref(kind, id): found
@@ -58,7 +58,7 @@ def read_refs(
 
 
 def read_times(reader: sqlite3.Connection, kind: Kind, ids: Sequence[int]) -> dict[int, int]:
-    """When the records with these ids were made; ids that are not there are left out."""
+    """The creation times of the records with these ids; missing ids are skipped."""
     rows = reader.execute(
         f"""SELECT id, created_at_epoch FROM {SHAPES[kind].table}
             WHERE id IN (SELECT value FROM json_each(?))""",
@@ -77,10 +77,10 @@ def _record(kind: Kind, row: tuple[Any, ...]) -> Record:
 def write_record(
     writer: sqlite3.Connection, record: Record, merge_within: int | None, labels: LabelIds
 ) -> Receipt:
-    """Store a record once for its source: new, updated, unchanged, merged, or kept forgotten.
+    """Store a record once per source: stored, updated, unchanged, merged or forgotten.
 
-    `merge_within`: a new record that says the same as one of the same source is merged into it
-    when no more than so many ms lie between them; None never merges.
+    With `merge_within`, a new record is merged into one of the same source with the same content if
+    they are at most that many ms apart; None never merges.
     """
     receipt = preview(writer, record, merge_within)
     kind = kind_of(record)
@@ -94,31 +94,31 @@ def write_record(
 def preview(connection: sqlite3.Connection, record: Record, merge_within: int | None) -> Receipt:
     """What writing a record would do; a new one has no ref yet."""
     kind = kind_of(record)
-    record = dated(connection, record)
+    record = with_time(connection, record)
     if _is_forgotten(connection, kind, record):
         return Receipt(Outcome.FORGOTTEN, None)
-    if known := _known(connection, kind, record):
+    if known := _stored(connection, kind, record):
         same = known == replace(record, id=known.id)
         return Receipt(Outcome.UNCHANGED if same else Outcome.UPDATED, Ref(kind, known.id))
     if merge_within is None:
         return Receipt(Outcome.STORED, None)
-    if _has_forgotten_twin(connection, kind, record, merge_within):
+    if _has_forgotten_duplicate(connection, kind, record, merge_within):
         return Receipt(Outcome.FORGOTTEN, None)
-    if twin := _twin(connection, kind, record, merge_within):
-        return Receipt(Outcome.MERGED, Ref(kind, twin.id))
+    if duplicate := _duplicate(connection, kind, record, merge_within):
+        return Receipt(Outcome.MERGED, Ref(kind, duplicate.id))
     return Receipt(Outcome.STORED, None)
 
 
-def dated(connection: sqlite3.Connection, record: Record) -> Record:
-    """The record with a moment: its own, else that of its first writing, else now."""
+def with_time(connection: sqlite3.Connection, record: Record) -> Record:
+    """The record with a time: its own, otherwise that of its first write, otherwise now."""
     if record.created_at_epoch:
         return record
-    known = _known(connection, kind_of(record), record)
+    known = _stored(connection, kind_of(record), record)
     return replace(record, created_at_epoch=known.created_at_epoch if known else now_ms())
 
 
-def _known(connection: sqlite3.Connection, kind: Kind, record: Record) -> Record | None:
-    """The record that was written for the same source and id before."""
+def _stored(connection: sqlite3.Connection, kind: Kind, record: Record) -> Record | None:
+    """The stored record with the same source and source id."""
     return _find(connection, kind, "source = ? AND source_id = ?", record.source, record.source_id)
 
 
@@ -127,21 +127,21 @@ def _is_forgotten(writer: sqlite3.Connection, kind: Kind, record: Record) -> boo
     return writer.execute(sql, (kind, record.source, record.source_id)).fetchone() is not None
 
 
-def _has_forgotten_twin(
+def _has_forgotten_duplicate(
     connection: sqlite3.Connection, kind: Kind, record: Record, merge_within: int
 ) -> bool:
-    """Whether the record would be merged into one that was forgotten, were it still there."""
+    """Whether the record would be merged into a record that has been forgotten."""
     found = connection.execute(
-        f"SELECT 1 FROM forgotten WHERE kind = ? AND {_TWIN}",
-        (kind, *_twin_values(record, merge_within)),
+        f"SELECT 1 FROM forgotten WHERE kind = ? AND {_DUPLICATE}",
+        (kind, *_duplicate_values(record, merge_within)),
     )
     return found.fetchone() is not None
 
 
-_TWIN = "content_hash = ? AND source = ? AND created_at_epoch BETWEEN ? AND ?"
+_DUPLICATE = "content_hash = ? AND source = ? AND created_at_epoch BETWEEN ? AND ?"
 
 
-def _twin_values(record: Record, merge_within: int) -> tuple[object, ...]:
+def _duplicate_values(record: Record, merge_within: int) -> tuple[object, ...]:
     moment = record.created_at_epoch
     return content_hash(record), record.source, moment - merge_within, moment + merge_within
 
@@ -153,12 +153,12 @@ def _find(writer: sqlite3.Connection, kind: Kind, condition: str, *values: objec
     return _record(kind, row) if row else None
 
 
-def _twin(
+def _duplicate(
     writer: sqlite3.Connection, kind: Kind, record: Record, merge_within: int
 ) -> Record | None:
-    """The earliest record of the same source that says the same at about the same time."""
-    condition = f"{_TWIN} ORDER BY created_at_epoch, id"
-    return _find(writer, kind, condition, *_twin_values(record, merge_within))
+    """The earliest record of the same source with the same content at about the same time."""
+    condition = f"{_DUPLICATE} ORDER BY created_at_epoch, id"
+    return _find(writer, kind, condition, *_duplicate_values(record, merge_within))
 
 
 def _update(writer: sqlite3.Connection, kind: Kind, record: Record, labels: LabelIds) -> None:
@@ -173,7 +173,7 @@ def _update(writer: sqlite3.Connection, kind: Kind, record: Record, labels: Labe
     _label(writer, kind, record, labels)
     if known:
         labels.drop_unused(kind, labels_of(known))
-        _drop_empty_work(writer, known)
+        _drop_empty_work_sessions(writer, known)
 
 
 def _insert(writer: sqlite3.Connection, kind: Kind, record: Record, labels: LabelIds) -> int:
@@ -225,7 +225,7 @@ def _unlabel(writer: sqlite3.Connection, kind: Kind, record: Record, labels: Lab
 
 
 def forget_record(writer: sqlite3.Connection, ref: Ref) -> bool:
-    """Remove a record from everywhere and remember to keep it away; False if there is none."""
+    """Remove a record everywhere and keep imports from restoring it; False if it does not exist."""
     record = _find(writer, ref.kind, "id = ?", ref.id)
     if record is None:
         return False
@@ -234,7 +234,7 @@ def forget_record(writer: sqlite3.Connection, ref: Ref) -> bool:
     labels.drop_unused(ref.kind, labels_of(record))
     table = SHAPES[ref.kind].table
     writer.execute(f"DELETE FROM {table} WHERE id = ?", (ref.id,))
-    # a deleted word stays in the index until its segments are merged
+    # deleted words stay in the FTS index until its segments are merged
     writer.execute(f"INSERT INTO {table}_fts ({table}_fts) VALUES ('optimize')")
     writer.execute(
         """INSERT OR IGNORE INTO forgotten (kind, source, source_id, content_hash,
@@ -249,14 +249,14 @@ def forget_record(writer: sqlite3.Connection, ref: Ref) -> bool:
     )
     writer.executemany(
         "INSERT OR IGNORE INTO forgotten (kind, source, source_id) VALUES ('work', '', ?)",
-        [(_work_hash(*session),) for session in _drop_empty_work(writer, record)],
+        [(_work_hash(*session),) for session in _drop_empty_work_sessions(writer, record)],
     )
     return True
 
 
-def _drop_empty_work(writer: sqlite3.Connection, record: Record) -> list[tuple[str, str]]:
-    """Remove the work session that a record was in when nothing else is left of it, and all work
-    sessions of its project when nothing else is left of that. Gives (project, session) of each.
+def _drop_empty_work_sessions(writer: sqlite3.Connection, record: Record) -> list[tuple[str, str]]:
+    """Remove a record's work session if it is now empty, or all work sessions of its project if the
+    project is. Returns (project, session) of each.
     """
     project = record.project.casefold()
     if not _carried(writer, "project", project):
@@ -270,7 +270,7 @@ def _drop_empty_work(writer: sqlite3.Connection, record: Record) -> list[tuple[s
 
 
 def _carried(writer: sqlite3.Connection, field: str, value: str) -> bool:
-    """Whether any record of any kind carries a label."""
+    """Whether any record of any kind has a label."""
     found = writer.execute(
         """SELECT 1 FROM labels WHERE kind IN (SELECT value FROM json_each(?)) AND field = ?
            AND value = ? AND EXISTS (SELECT 1 FROM labelled WHERE label = labels.id)""",
@@ -280,13 +280,13 @@ def _carried(writer: sqlite3.Connection, field: str, value: str) -> bool:
 
 
 def _work_hash(project: str, session_id: str) -> str:
-    """What is kept of a forgotten work session: enough to know it again, nothing to read."""
+    """A hash that identifies a forgotten work session without revealing it."""
     named = f"{project.casefold()}\n{session_id}".encode("utf-8", "surrogatepass")
     return blake2b(named, digest_size=16).hexdigest()
 
 
 def touch_work_sessions(writer: sqlite3.Connection, records: Iterable[Record]) -> None:
-    """Make sure that the work sessions of records exist and span the records' times."""
+    """Create or extend the work sessions of these records so that they cover the records' times."""
     moments: dict[tuple[str, str, str], list[int]] = {}
     for record in records:
         session = (record.project.casefold(), record.session_id, record.project)
@@ -303,9 +303,9 @@ def touch_work_sessions(writer: sqlite3.Connection, records: Iterable[Record]) -
 
 
 def write_work_session(writer: sqlite3.Connection, session: WorkSession) -> None:
-    """Store what is known of a work session; its records may be there already.
+    """Store a work session; its records may already exist.
 
-    A forgotten one stays away unless there are records of it again.
+    A forgotten one is stored again only if it has records again.
     """
     writer.execute(
         """INSERT INTO work_sessions (project_key, session_id, project, started_at_epoch,

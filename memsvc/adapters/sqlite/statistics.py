@@ -1,15 +1,15 @@
-"""What is in the store: counts by project, kind, type, concept and day; nearest known values."""
+"""Statistics of the store: counts by project, kind, type, concept and day, and economics."""
 
 import sqlite3
 
 from memsvc.core.dates import local_day
-from memsvc.core.economics import Discovery, Economics, learned
+from memsvc.core.economics import Discovery, Economics, discovery_cost
 from memsvc.core.ports.store import Project
 from memsvc.core.records import SHAPES, Kind
 
 
 def count_values(reader: sqlite3.Connection, kind: Kind, field: str) -> dict[str, int]:
-    """How many records of a kind carry each value of a field, most used first."""
+    """How many records of a kind have each value of a field, most frequent first."""
     rows = reader.execute(
         """SELECT name, (SELECT count(*) FROM labelled WHERE label = labels.id) AS count
            FROM labels WHERE kind = ? AND field = ? AND count > 0 ORDER BY count DESC, name""",
@@ -19,7 +19,7 @@ def count_values(reader: sqlite3.Connection, kind: Kind, field: str) -> dict[str
 
 
 def list_projects(reader: sqlite3.Connection) -> list[Project]:
-    """Every project, last worked on first."""
+    """All projects, most recently active first."""
     found: dict[str, Project] = {}
     for kind in Kind:
         for key, name, count, last in _project_rows(reader, kind):
@@ -39,7 +39,7 @@ def _project_rows(reader: sqlite3.Connection, kind: Kind) -> list[tuple[str, str
 
 
 def count_days(reader: sqlite3.Connection, since: int) -> dict[str, int]:
-    """How many records of all kinds each local day has, from a moment on, newest day first."""
+    """The number of records per local day since a time, newest day first."""
     days: dict[str, int] = {}
     for shape in SHAPES.values():
         rows = reader.execute(
@@ -52,7 +52,7 @@ def count_days(reader: sqlite3.Connection, since: int) -> dict[str, int]:
 
 
 def economics(reader: sqlite3.Connection) -> Economics:
-    """What reading all records costs, what learning them did, and what that saves."""
+    """The cost of reading all records, the cost of learning them, and the savings."""
     read, known = reader.execute(
         """SELECT coalesce(sum(read_tokens), 0),
                coalesce(sum(iif(discovery_tokens > 0, read_tokens, 0)), 0) FROM costs"""
@@ -62,4 +62,4 @@ def economics(reader: sqlite3.Connection) -> Economics:
                created_at_epoch
            FROM observations WHERE discovery_tokens > 0 ORDER BY 1, 2, 3, 4, 5"""
     )
-    return Economics(read, known, learned(map(Discovery._make, rows)))
+    return Economics(read, known, discovery_cost(map(Discovery._make, rows)))

@@ -1,4 +1,4 @@
-"""The store on SQLite: one file, full text inside."""
+"""The store in one SQLite file, full-text index included."""
 
 import contextlib
 import json
@@ -24,13 +24,13 @@ from memsvc.core.ports.store import Hit, Point, Project, Receipt, WorkEntry
 from memsvc.core.query import Query
 from memsvc.core.records import SHAPES, Kind, Record, Ref, WorkSession
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
-MAX_REMEMBERED = 512  # counted answers kept for one generation of the store
+MAX_CACHED = 512  # cached answers per generation of the store
 
 
 def open_store(path: Path) -> "SqliteStore":
-    """The store in this file, made or brought up to date first.
+    """The store in this file, created or migrated first.
 
     Raises StoreUnavailable, StoreDamaged or StoreTooNew, and then leaves the file as it was.
     """
@@ -38,8 +38,8 @@ def open_store(path: Path) -> "SqliteStore":
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreUnavailable(
-            f"The folder {path.parent} cannot be made ({error.strerror}); set MEMSVC_HOME to a "
-            "folder that can be written."
+            f"The folder {path.parent} cannot be created ({error.strerror}); set MEMSVC_HOME to a "
+            "writable folder."
         ) from error
     connections = Connections(path)
     try:
@@ -64,13 +64,13 @@ class SqliteStore:
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
-        self._remembered: dict[tuple[object, ...], object] = {}
-        self._remember_lock = threading.Lock()
+        self._cache: dict[tuple[object, ...], object] = {}
+        self._cache_lock = threading.Lock()
         self._frequencies = Frequencies()
 
     @property
     def connections(self) -> Connections:
-        """The connections to the file, for what else is kept in it."""
+        """The connections to the file, for other data stored in it."""
         return self._connections
 
     def close(self) -> None:
@@ -132,7 +132,7 @@ class SqliteStore:
         )
 
     def count(self, kind: Kind, selection: Filter) -> int:
-        return self._remember(
+        return self._cached(
             ("count", kind, selection),
             lambda reader: listing.count_selected(reader, kind, selection),
         )
@@ -162,7 +162,7 @@ class SqliteStore:
         return ranking.rank(search, len(ids))
 
     def count_matches(self, kind: Kind, query: Query, selection: Filter) -> int:
-        return self._remember(
+        return self._cached(
             ("matches", kind, query, selection),
             lambda reader: ranking.count(self._search(kind, query, selection)),
         )
@@ -204,18 +204,18 @@ class SqliteStore:
         return TextSearch(reader, kind, query, self._frequencies, self.generation(), scope)
 
     def count_values(self, kind: Kind, field: str) -> dict[str, int]:
-        return self._remember(
+        return self._cached(
             ("values", kind, field), lambda reader: statistics.count_values(reader, kind, field)
         )
 
     def projects(self) -> list[Project]:
-        return self._remember(("projects",), statistics.list_projects)
+        return self._cached(("projects",), statistics.list_projects)
 
     def days(self, since: int) -> dict[str, int]:
-        return self._remember(("days", since), lambda reader: statistics.count_days(reader, since))
+        return self._cached(("days", since), lambda reader: statistics.count_days(reader, since))
 
     def economics(self) -> Economics:
-        return self._remember(("economics",), statistics.economics)
+        return self._cached(("economics",), statistics.economics)
 
     def count_work_sessions(self, selection: Filter) -> int:
         return count_work_sessions(self._read(), selection)
@@ -247,24 +247,24 @@ class SqliteStore:
     def _read(self) -> sqlite3.Connection:
         return self._connections.reader()
 
-    def _remember(
-        self, key: tuple[object, ...], compute: Callable[[sqlite3.Connection], Answer]
-    ) -> Answer:
-        """The answer for this generation of the store, computed once."""
+    def _cached(
+        self, key: tuple[object, ...], compute: Callable[[sqlite3.Connection], Result]
+    ) -> Result:
+        """The cached answer for this generation of the store."""
         full_key = (self.generation(), *key)
-        with self._remember_lock:
-            if full_key in self._remembered:
-                return self._remembered[full_key]  # type: ignore[return-value]
+        with self._cache_lock:
+            if full_key in self._cache:
+                return self._cache[full_key]  # type: ignore[return-value]
         answer = compute(self._read())
-        with self._remember_lock:
-            if len(self._remembered) >= MAX_REMEMBERED:
-                self._remembered.clear()
-            self._remembered[full_key] = answer
+        with self._cache_lock:
+            if len(self._cache) >= MAX_CACHED:
+                self._cache.clear()
+            self._cache[full_key] = answer
         return answer
 
 
 def _write_one(
     writer: sqlite3.Connection, record: Record, merge_within: int | None, labels: LabelIds
 ) -> tuple[Record, Receipt]:
-    record = records.dated(writer, record)
+    record = records.with_time(writer, record)
     return record, records.write_record(writer, record, merge_within, labels)

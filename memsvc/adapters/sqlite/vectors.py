@@ -1,4 +1,4 @@
-"""Vectors beside the rows: which are missing, what they are, what an index has not seen yet."""
+"""The vectors in the store: which are missing, their values, and what an index has yet to apply."""
 
 import json
 import sqlite3
@@ -15,11 +15,11 @@ from memsvc.core.ports.vectors import Change, Embedded, Pending, Vector, dimensi
 from memsvc.core.records import SHAPES, Kind, Record, Ref
 
 STORED = numpy.float16
-"""Half precision: half the disk, and cosines differ by less than .001."""
+"""Half precision: half the disk space, and cosines change by less than .001."""
 
 
 class SqliteVectors:
-    """The VectorStore port on the file that holds the records."""
+    """The VectorStore port, in the same file as the records."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
@@ -84,7 +84,7 @@ def _queue_others(writer: sqlite3.Connection, kind: Kind, fingerprint: str) -> N
 
 
 def _keep(writer: sqlite3.Connection, done: Pending, fingerprint: str, vectors: Vector) -> None:
-    """Store the vectors of a record, unless it was changed or forgotten since they were begun."""
+    """Store the vectors of a record unless it was changed or forgotten meanwhile."""
     if writer.execute("DELETE FROM pending WHERE sequence = ?", (done.sequence,)).rowcount:
         writer.execute(
             f"""INSERT INTO {SHAPES[done.ref.kind].table}_vectors (id, fingerprint, vectors)
@@ -97,7 +97,7 @@ def _keep(writer: sqlite3.Connection, done: Pending, fingerprint: str, vectors: 
 def _read_vectors(
     reader: sqlite3.Connection, kind: Kind, ids: Iterable[int], fingerprint: str
 ) -> dict[int, Vector]:
-    """Give the vectors of records, those of one fingerprint only."""
+    """The vectors of these records with this fingerprint."""
     rows = reader.execute(
         f"""SELECT id, vectors FROM {SHAPES[kind].table}_vectors
             WHERE id IN (SELECT value FROM json_each(?)) AND fingerprint = ?""",
@@ -110,9 +110,9 @@ def _read_vectors(
 def _changes_after(
     reader: sqlite3.Connection, position: int, limit: int, fingerprint: str
 ) -> list[Change]:
-    """Give the next changes that an index at a position has to follow, in order.
+    """The next changes that an index at this position has to apply, in order.
 
-    A change without vectors means that the record is to be taken out.
+    A change without vectors means that the record is to be removed.
     """
     rows = reader.execute(
         "SELECT sequence, kind, record FROM changes WHERE sequence > ? ORDER BY sequence LIMIT ?",

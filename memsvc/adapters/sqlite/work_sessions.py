@@ -12,7 +12,7 @@ from memsvc.core.records import Kind, WorkSession
 
 
 def count_work_sessions(reader: sqlite3.Connection, selection: Filter) -> int:
-    """How many work sessions hold a record that the filter selects; without a filter, all."""
+    """How many work sessions have a record that the filter selects; without a filter, all."""
     condition, values = _selected(selection)
     sql = f"SELECT count(*) FROM work_sessions AS w WHERE {condition}"
     return int(reader.execute(sql, values).fetchone()[0])
@@ -21,8 +21,8 @@ def count_work_sessions(reader: sqlite3.Connection, selection: Filter) -> int:
 def recent_work(
     reader: sqlite3.Connection, selection: Filter, *, limit: int, most: int
 ) -> list[WorkEntry]:
-    """The selected work sessions, last worked on first, each with up to `most` selected records of
-    each kind.
+    """The selected work sessions, most recently active first, each with up to `most` selected
+    records of each kind.
     """
     condition, values = _selected(selection)
     rows = reader.execute(
@@ -36,7 +36,7 @@ def recent_work(
 
 
 def _selected(selection: Filter) -> Sql:
-    """The condition on work sessions `w` that a filter makes: a session knows its own project."""
+    """A filter as an SQL condition on work sessions `w`, which know their own project."""
     projects = [values for field, values in selection.groups if field == "project"]
     terms = [_of_projects(values) for values in projects]
     if len(projects) < len(selection.groups) or selection.since or selection.until:
@@ -50,13 +50,13 @@ def _selected(selection: Filter) -> Sql:
 
 def _of_projects(projects: tuple[str, ...]) -> Sql:
     keys = [project.casefold() for project in projects]
-    if len(keys) == 1:  # a plain comparison keeps the index's order of time
+    if len(keys) == 1:  # with a plain comparison the index keeps its time order
         return "project_key = ?", list(keys)
     return "project_key IN (SELECT value FROM json_each(?))", [json.dumps(keys)]
 
 
 def _holds(kind: Kind, selection: Filter) -> Sql:
-    """Whether a work session holds a record of a kind that carries a label of every group."""
+    """The condition that a work session has a record of a kind with a label of every group."""
     sql = """EXISTS (SELECT 1 FROM labels CROSS JOIN labelled AS l ON l.label = labels.id
         WHERE labels.kind = ? AND field = 'work'
         AND value = w.project_key || char(10) || w.session_id"""

@@ -1,1 +1,1 @@
-"""Importing: writing what a reader yields into a store, and the report."""
+"""Importing: storing what an importer reads, and the report."""

@@ -1,4 +1,4 @@
-"""Write what an importer yields into a store: in whole batches, so that it can be run again."""
+"""Stores what an importer reads, in atomic batches, so that an import can be repeated."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -10,21 +10,21 @@ from memsvc.core.ports.store import Outcome, Store
 from memsvc.core.records import Kind, Record, WorkSession, content_hash, kind_of
 
 BATCH = 1000
-MAX_NAMES = 1000  # different names counted: a source of noise must not fill the memory
+MAX_NAMES = 1000  # distinct names counted: a garbage source must not exhaust the memory
 MAX_NAME = 60  # characters of a name
 
 Progress = Callable[[int, int | None], None]
-"""Called with how far the import is and, if known, how far it goes."""
+"""Called with the position of the import and, if known, its total."""
 
 
 def ingest(
     store: Store, reading: Reading, *, dry_run: bool = False, progress: Progress | None = None
 ) -> Report:
-    """Write a source into a store and report what happened to everything in it.
+    """Import a source into a store and report what happened to everything in it.
 
-    Each batch is written whole or not at all, so an import can be interrupted at any moment and run
-    again: it skips what is there already. With `dry_run` nothing is written, and the report says
-    what would happen to each record.
+    Each batch is written completely or not at all, so an import can be interrupted at any time and
+    run again: it skips what is stored already. With `dry_run` nothing is written, and the report
+    says what would happen to each record.
     """
     tally = _Tally()
     preview = _Preview(store)
@@ -68,7 +68,7 @@ def _write(store: Store, batch: _Batch) -> list[Outcome]:
 
 
 def _batches(reading: Reading, tally: "_Tally") -> Iterator[_Batch]:
-    """Batches of what is to be written; everything else is counted at once."""
+    """The batches to write; everything else is counted by the tally."""
     batch = _Batch(None)
     for item in reading.items:
         if not isinstance(item, Record | WorkSession):
@@ -154,7 +154,7 @@ class _Preview:
         ]
 
     def _outcome(self, record: Record, alone: Outcome, merge_within: int | None) -> Outcome:
-        """The outcome of a record whose outcome alone, against the store, would be this one."""
+        """The outcome of a record; `alone` is its outcome without the records previewed before."""
         if alone is Outcome.FORGOTTEN:
             return alone
         identity, content = hash((type(record), record.source, record.source_id)), hash(record)
@@ -162,13 +162,13 @@ class _Preview:
         outcome = alone
         if before is not None:
             outcome = Outcome.UNCHANGED if before == content else Outcome.UPDATED
-        elif alone is Outcome.STORED and self._has_twin(record, merge_within):
+        elif alone is Outcome.STORED and self._is_duplicate(record, merge_within):
             outcome = Outcome.MERGED
         if outcome is not Outcome.MERGED:
             self._written[identity] = content
         return outcome
 
-    def _has_twin(self, record: Record, merge_within: int | None) -> bool:
+    def _is_duplicate(self, record: Record, merge_within: int | None) -> bool:
         """Whether a record previewed before has the same content at about the same time."""
         if merge_within is None:
             return False

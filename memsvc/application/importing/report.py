@@ -98,7 +98,7 @@ class Report:
 
 _TEXTS: Mapping[Outcome, str] = {
     Outcome.UPDATED: "{would}updated: changed at the source",
-    Outcome.UNCHANGED: "already there, unchanged",
+    Outcome.UNCHANGED: "already stored, unchanged",
     Outcome.MERGED: "{would}merged: the same content as an earlier record",
     Outcome.FORGOTTEN: "skipped: deleted earlier",
 }

@@ -8,13 +8,13 @@ import numpy
 from memsvc.core.ports.vectors import Change, Embedder, Pending, SemanticIndex, Vector, VectorStore
 from memsvc.core.records import Record
 from memsvc.core.semantic.cosines import unit
-from memsvc.core.semantic.passages import Mixture, passages
+from memsvc.core.semantic.passages import Mixture, embedding_texts
 
-RECORDS_A_STEP = 8
-"""Records embedded before their vectors are stored: the half second of work that a kill loses."""
+MAX_RECORDS = 8
+"""Records embedded per step: about half a second of work, the most that a kill loses."""
 
-CHANGES_A_STEP = 1_000
-"""Changes applied to an index at a time."""
+MAX_CHANGES = 1_000
+"""Changes applied to the index per step."""
 
 
 def embed_some(
@@ -23,8 +23,8 @@ def embed_some(
     stopped: Callable[[], bool] = lambda: False,
     pool: ThreadPoolExecutor | None = None,
 ) -> int:
-    """Embed the newest waiting records, one by one or on a pool of threads; return how many."""
-    waiting = store.pending(RECORDS_A_STEP)
+    """Embed the newest pending records, one by one or on a pool of threads; return how many."""
+    waiting = store.pending(MAX_RECORDS)
     records = store.records(pending.ref for pending in waiting)
 
     def embedded(pending: Pending) -> Vector | None:
@@ -38,9 +38,9 @@ def embed_some(
     return len(done)
 
 
-def follow_some(store: VectorStore, index: SemanticIndex, fingerprint: str) -> int:
+def apply_some(store: VectorStore, index: SemanticIndex, fingerprint: str) -> int:
     """Apply the store's next changes to an index; return how many."""
-    changes = store.changes(index.position(), CHANGES_A_STEP, fingerprint)
+    changes = store.changes(index.position(), MAX_CHANGES, fingerprint)
     if changes:
         _apply(index, changes)
         index.advance(changes[-1].sequence)
@@ -54,12 +54,12 @@ def _apply(index: SemanticIndex, changes: list[Change]) -> None:
 
 def embed_record(embedder: Embedder, record: Record) -> Vector:
     """The vectors of a record, of shape (n, dimension), each of unit length."""
-    mixtures = passages(record)
+    mixtures = embedding_texts(record)
     distinct = dict.fromkeys(text for mixture in mixtures for text, _ in mixture)
     vectors = {text: embedder.embed(text) for text in distinct}
-    return numpy.stack([_mixed(mixture, vectors) for mixture in mixtures])
+    return numpy.stack([_weighted_mean(mixture, vectors) for mixture in mixtures])
 
 
-def _mixed(mixture: Mixture, vectors: Mapping[str, Vector]) -> Vector:
+def _weighted_mean(mixture: Mixture, vectors: Mapping[str, Vector]) -> Vector:
     weighted = [weight * vectors[text] for text, weight in mixture]
     return unit(numpy.sum(weighted, axis=0))

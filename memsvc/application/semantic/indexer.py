@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
 
-from memsvc.application.semantic.index_sync import embed_some, follow_some
+from memsvc.application.semantic.index_sync import apply_some, embed_some
 from memsvc.core.errors import SemanticUnavailable
 from memsvc.core.filters import Filter
 from memsvc.core.ports.store import Store
@@ -17,11 +17,11 @@ from memsvc.core.ports.vectors import Embedder, SemanticIndex, Vector, VectorSto
 from memsvc.core.records import Kind
 
 RETRY_SECONDS: Final = 5.0
-"""How long a model or an index that failed is left alone before it is tried again."""
+"""Pause before a model or an index that failed is tried again."""
 
 MAX_BEHIND: Final = 0.1
-"""Share of the records that the index may lack before it is not queried at all: a ranking that
-knows only some of the records would put those first.
+"""The share of records that may be pending before the index is no longer queried: it would rank
+only the records that it has.
 """
 
 _log = logging.getLogger("memsvc")
@@ -29,7 +29,7 @@ _log = logging.getLogger("memsvc")
 
 @dataclass(frozen=True, slots=True)
 class Factories:
-    """Load the model; open the index for its vectors and for the store of a name."""
+    """Load the model; open the index of its vectors for the store with a name."""
 
     load_embedder: Callable[[], Embedder]
     open_index: Callable[[Embedder, str], SemanticIndex]
@@ -44,7 +44,8 @@ class Loaded:
 
 
 class Indexer:
-    """Loads model and index when it is first stepped; `threads` embed records at the same time.
+    """Loads model and index when it is first stepped; `threads` is the number of records embedded
+    at the same time.
 
     One thread calls `step`; all other methods may be called from any thread.
     """
@@ -55,10 +56,10 @@ class Indexer:
         self._store, self._vectors, self._factories = store, vectors, factories
         self._embedder: Embedder | None = None
         self._index: SemanticIndex | None = None
-        self._reason = "The semantic index is loading."
+        self._reason = "The semantic index is loading; try again in a moment."
         self._rebuilds = vectors.rebuilds()
         self._behind = 0
-        self._healed = False
+        self._rebuilt = False
         self._retry_at = 0.0
         self._pool = ThreadPoolExecutor(threads, "embedding")
         self.stopping = threading.Event()
@@ -71,7 +72,7 @@ class Indexer:
         if waiting := self._waiting():
             total = sum(self._store.count(kind, Filter()) for kind in Kind)
             if waiting > max(1, total * MAX_BEHIND):
-                raise SemanticUnavailable(f"Still indexing: {_records(waiting)} to be done.")
+                raise SemanticUnavailable(f"Still indexing: {_records(waiting)} pending.")
         return Loaded(embedder, index)
 
     def embed(self, text: str) -> Vector:
@@ -80,12 +81,12 @@ class Indexer:
         return self._embedder.embed(text)
 
     def missing(self) -> str:
-        """What the index does not know yet, in a sentence; empty if it knows everything."""
+        """A sentence about the records that are not indexed yet; empty if there are none."""
         waiting = self._waiting()
         return f"{_records(waiting)} not in the semantic index yet." if waiting else ""
 
     def report(self) -> dict[str, Any]:
-        """Whether semantic search works, why not, and what is still to be done."""
+        """Whether semantic search works, why not, and what is pending."""
         rebuilds = self._rebuilds  # read first: the rest must hold after this rebuild
         ok, detail = True, self.missing() or "all records are indexed"
         if rebuilds != self._vectors.rebuilds():
@@ -97,7 +98,7 @@ class Indexer:
         return {"ok": ok, "detail": detail, "waiting": self._waiting(), "rebuilds": rebuilds}
 
     def step(self) -> int:
-        """Embed some records, update the index, and return how much was done, 0 when all is.
+        """Embed some records and update the index; return how much was done, 0 if nothing is left.
 
         Raises MemsvcError.
         """
@@ -107,7 +108,7 @@ class Indexer:
             return done
         index = self._index or self._open(embedder)
         self._rebuild_if_asked(index)
-        done += follow_some(self._vectors, index, embedder.fingerprint)
+        done += apply_some(self._vectors, index, embedder.fingerprint)
         self._behind = self._vectors.count_changes(index.position())
         return done
 
@@ -151,9 +152,9 @@ class Indexer:
             with native_errors():
                 return index.position()
         except SemanticUnavailable as error:
-            if self._healed:
+            if self._rebuilt:
                 raise
-            self._healed = True
+            self._rebuilt = True
             _log.warning("the semantic index is rebuilt: %s", error.detail)
             index.clear()
             return index.position()
@@ -174,7 +175,7 @@ class Indexer:
 
 @contextlib.contextmanager
 def native_errors() -> Iterator[None]:
-    """Raise SemanticUnavailable for panics in native code, which are no Exception."""
+    """Raise SemanticUnavailable for panics in native code, which are not an Exception."""
     try:
         yield
     except (Exception, KeyboardInterrupt, SystemExit, GeneratorExit):

@@ -15,13 +15,13 @@ from memsvc.core.records import Kind
 from memsvc.core.semantic.cosines import rank_all
 
 MAX_COMPARED: Final = 8_000
-"""A filter that selects no more records has them compared one by one, whatever the index."""
+"""Up to this many selected records are compared one by one, without the index."""
 
-WIDER: Final = 8
-"""How many times `limit` the index is asked for when files, which it does not know, must match."""
+FILE_FILTER_FACTOR: Final = 8
+"""Factor on `limit` when a filter has files, which the index cannot filter by."""
 
 MAX_TEXTS: Final = 1_024
-"""Queries whose vectors are kept."""
+"""Queries whose vectors are cached."""
 
 
 class Neighbours:
@@ -30,14 +30,16 @@ class Neighbours:
     def __init__(self, store: Store, vectors: VectorStore, indexer: Indexer) -> None:
         self._store, self._vectors, self._indexer = store, vectors, indexer
         self._reader = ThreadPoolExecutor(1, "query")
-        self._begin = lru_cache(MAX_TEXTS)(lambda text: self._reader.submit(indexer.embed, text))
+        self._embedding = lru_cache(MAX_TEXTS)(
+            lambda text: self._reader.submit(indexer.embed, text)
+        )
 
     def prepare(self, text: str) -> None:
         """Start embedding a text, while the caller does other work before it asks."""
         with contextlib.suppress(SemanticUnavailable):  # then nobody will ask
             self._indexer.ready()
             if not self._indexer.stopping.is_set():
-                self._begin(text)
+                self._embedding(text)
 
     def nearest(
         self, kind: Kind, text: str, limit: int, selection: Filter
@@ -55,7 +57,7 @@ class Neighbours:
             raise
 
     def compare(self, kind: Kind, text: str, ids: Sequence[int]) -> list[tuple[int, float]]:
-        """A few records by how near they are to a text, by their vectors in the store: exact."""
+        """These records by similarity to a text, computed exactly from their stored vectors."""
         return self._compare(self._indexer.ready(), kind, text, ids)
 
     def close(self) -> None:
@@ -72,9 +74,9 @@ class Neighbours:
             ids = self._store.selected_ids(kind, selection)
             return self._compare(loaded, kind, text, ids)[:limit]
         known = without_paths(selection)
-        depth = limit if known == selection else limit * WIDER
+        depth = limit if known == selection else limit * FILE_FILTER_FACTOR
         found = loaded.index.nearest(kind, vector, depth, known)
-        # an index may be a moment behind the store, and knows no files
+        # an index may lag behind the store, and it stores no files
         held = self._store.selected_among(kind, selection, [id for id, _ in found])
         return [each for each in found if each[0] in held][:limit]
 
@@ -86,7 +88,7 @@ class Neighbours:
 
     def _vector_of(self, text: str) -> Vector:
         try:
-            return self._begin(text).result()
+            return self._embedding(text).result()
         except Exception:
-            self._begin.cache_clear()  # a failure must not be remembered
+            self._embedding.cache_clear()  # a failure must not be cached
             raise

@@ -1,7 +1,7 @@
-"""Semantic search over an index that is kept up to date in the background.
+"""Semantic search with an index that is updated in the background.
 
-Full text never waits for it: model and index are loaded by a thread of their own. Until they are
-there, and whenever they fail, queries raise SemanticUnavailable with the reason.
+Full text never waits for it: model and index are loaded in a separate thread. Until they are
+loaded, and whenever they fail, queries raise SemanticUnavailable with the reason.
 """
 
 import logging
@@ -18,7 +18,7 @@ from memsvc.core.ports.vectors import VectorStore
 from memsvc.core.records import Kind
 
 IDLE_SECONDS: Final = 0.5
-"""How often the store is asked for new records when there is nothing to do."""
+"""Pause between two checks for new records when there is nothing to do."""
 
 _log = logging.getLogger("memsvc")
 
@@ -26,7 +26,7 @@ _log = logging.getLogger("memsvc")
 class SemanticWorker:
     """The SemanticSearch port. `start` lets it load and index in the background.
 
-    `threads` embed records at the same time.
+    `threads` is the number of records embedded at the same time.
     """
 
     def __init__(

@@ -1,1 +1,1 @@
-"""What semantic search rests on: the texts that stand for a record, and comparing vectors."""
+"""Semantic search: the texts to embed for a record, and comparing vectors."""

@@ -1,4 +1,4 @@
-"""Vectors of unit length, and which records are nearest by their cosines."""
+"""Unit vectors, and the nearest records by cosine."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -12,13 +12,13 @@ _TIE: Final = 1e-6  # cosines nearer than this are equal: the last bits depend o
 
 
 def unit(vector: Vector) -> Vector:
-    """The vector of the same direction and of length 1."""
+    """The vector scaled to length 1."""
     length = float(numpy.linalg.norm(vector)) or 1.0
     return (vector / length).astype(numpy.float32)
 
 
 def rank_all(vectors: Mapping[int, Vector], sought: Vector) -> list[tuple[int, float]]:
-    """All of these records by the nearest of their vectors: id and cosine, nearest first."""
+    """These records, each by its nearest vector: id and cosine, nearest first."""
     if not vectors:
         return []
     records = numpy.repeat(list(vectors), [len(rows) for rows in vectors.values()])

@@ -16,12 +16,12 @@ from memsvc.core.ports.store import Store
 from memsvc.entrypoints.cli.operations import FAILED
 
 MAX_LABEL = 30
-"""Characters of a source's name that stand before the progress bar."""
+"""Maximum characters of the source's name before the progress bar."""
 
 
 @click.group("import")
 def import_() -> None:
-    """Bring memories in. Every import can be run again: it adds and updates what is new."""
+    """Import records. An import can be repeated: it adds what is new and updates what changed."""
 
 
 def _import_command(name: str, importer: Importer) -> click.Command:
@@ -45,7 +45,9 @@ def _parameters(importer: Importer) -> list[click.Parameter]:
     return [
         *(argument if importer.argument else ()),
         *(click.Option([f"--{name}"], help=help) for name, help in importer.options.items()),
-        click.Option(["--dry-run"], is_flag=True, help="Say what would happen; write nothing."),
+        click.Option(
+            ["--dry-run"], is_flag=True, help="Report what would happen without writing anything."
+        ),
         click.Option(["--json", "as_json"], is_flag=True, help="Print the report as JSON."),
     ]
 
@@ -76,7 +78,11 @@ def import_reading(store: Store, reading: Reading, *, dry_run: bool) -> Report:
                 progress=lambda done, total: bar.update(max(0, done - bar.pos)),
             )
     except KeyboardInterrupt:
-        kept = "nothing was written" if dry_run else "what is written stays, run it again to finish"
+        kept = (
+            "nothing was written"
+            if dry_run
+            else "everything written so far is kept; run it again to finish"
+        )
         click.echo(f"\nmemsvc: interrupted; {kept}", err=True)
         sys.exit(FAILED)
 
@@ -86,7 +92,7 @@ def _progress_bar(reading: Reading) -> Any:
         map(str, ()),  # the import moves the bar itself; a map has no length of its own
         length=reading.total,
         label=f"Reading {Path(reading.name).name[:MAX_LABEL] or reading.name}",
-        width=0,  # as wide as the terminal: a line that wraps cannot be drawn again
+        width=0,  # as wide as the terminal: a wrapped line cannot be redrawn
         file=sys.stderr,
         show_pos=reading.total is None,
     )

@@ -1,4 +1,4 @@
-"""The `memsvc` command: the worker, imports, the skill, and a command for each operation."""
+"""The `memsvc` command: worker, imports, skill, and one command per operation."""
 
 import json
 
@@ -30,14 +30,14 @@ for command in (*WORKER_COMMANDS, import_, skill):
 
 
 def main() -> None:
-    """Run the command that the arguments name."""
+    """Run the memsvc command."""
     memsvc()
 
 
 @memsvc.command()
 @click.argument("path")
 def get(path: str) -> None:
-    """Print what the worker answers to GET PATH, such as /api/health."""
+    """Print the worker's answer to GET PATH, such as /api/health."""
     print_answer(ask("GET", path if path.startswith("/") else f"/{path}", [], "application/json"))
 
 

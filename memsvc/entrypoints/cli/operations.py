@@ -1,4 +1,4 @@
-"""Commands that ask the worker, one an operation, made from the table."""
+"""The commands that query the worker, generated from the table of operations."""
 
 import sys
 from typing import Any
@@ -13,26 +13,26 @@ from memsvc.core.errors import BadRequest, MemsvcError, NotFound, StoreUnavailab
 from memsvc.entrypoints.client import answer_text, ask_worker, problem_text
 from memsvc.schemas import parameters
 
-FAILED, BAD_USE, NO_WORKER, NOT_FOUND = 1, 2, 3, 4
-"""Exit codes besides 0: it failed, the call was wrong, no worker answers, no such record."""
+FAILED, USAGE_ERROR, NO_WORKER, NOT_FOUND = 1, 2, 3, 4
+"""Exit codes besides 0: failure, invalid arguments, no worker running, no such record."""
 
 EXIT_CODES = (
-    f"Exit codes: 0 answered, {FAILED} failed, {BAD_USE} wrong call, "
-    f"{NO_WORKER} no worker answers, {NOT_FOUND} no such record."
+    f"Exit codes: 0 success, {FAILED} failure, {USAGE_ERROR} invalid arguments, "
+    f"{NO_WORKER} no worker running, {NOT_FOUND} no such record."
 )
 
 
 class Commands(click.Group):
-    """A group of commands; words that name none of them go to the group's own operation.
+    """A group of commands with a default operation for words that are not a command.
 
-    So `memsvc search "auth token"` searches everything and `memsvc search prompts why` prompts.
-    Without any words the operation runs if it needs none, as in `memsvc context`.
+    `memsvc search "auth token"` searches everything, `memsvc search prompts why` only prompts.
+    Without words the default operation runs if it needs none, as in `memsvc context`.
     """
 
-    own: click.Command | None = None
+    default_command: click.Command | None = None
 
     def main(self, *args: Any, **options: Any) -> Any:
-        """Run; an error is one sentence on standard error and an exit code."""
+        """Run the command; an error is one sentence on standard error and an exit code."""
         try:
             return super().main(*args, **options)
         except MemsvcError as error:
@@ -40,16 +40,25 @@ class Commands(click.Group):
             sys.exit(_exit_code(error))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if self.own is None or args[:1] == ["--help"] or (args and args[0] in self.commands):
+        if (
+            self.default_command is None
+            or args[:1] == ["--help"]
+            or (args and args[0] in self.commands)
+        ):
             return super().parse_args(ctx, args)
-        if not args and any(isinstance(each, click.Argument) for each in self.own.params):
+        if not args and any(
+            isinstance(each, click.Argument) for each in self.default_command.params
+        ):
             return super().parse_args(ctx, args)
         ctx._protected_args, ctx.args = [""], args
         return args
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the options of the group's own operation beside those of the group."""
-        records = [each.get_help_record(ctx) for each in (self.own.params if self.own else ())]
+        """List the options of the default operation besides those of the group."""
+        records = [
+            each.get_help_record(ctx)
+            for each in (self.default_command.params if self.default_command else ())
+        ]
         if options := [record for record in records if record]:
             with formatter.section(f"Options of {self.name} itself"):
                 formatter.write_dl(options)
@@ -57,18 +66,18 @@ class Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name == "":
-            return self.own
+            return self.default_command
         return super().get_command(ctx, cmd_name)
 
 
 def _exit_code(error: MemsvcError) -> int:
     if isinstance(error, BadRequest):
-        return BAD_USE
+        return USAGE_ERROR
     return NOT_FOUND if isinstance(error, NotFound) else FAILED
 
 
 def ask(method: str, path: str, pairs: list[tuple[str, str]], accept: str) -> requests.Response:
-    """The worker's answer; without one, a sentence on standard error and the exit code."""
+    """The worker's answer; without a worker, exit with a sentence on standard error."""
     try:
         return ask_worker(load_settings(), method, path, pairs, accept=accept)
     except StoreUnavailable as error:
@@ -77,20 +86,20 @@ def ask(method: str, path: str, pairs: list[tuple[str, str]], accept: str) -> re
 
 
 def print_answer(response: requests.Response) -> None:
-    """Print an answer, or its problem on standard error, and exit accordingly."""
+    """Print an answer; print a problem on standard error and exit with its code."""
     if response.ok:
         text = answer_text(response)
         click.echo(text, nl=not text.endswith("\n"))
         return
     click.echo(f"memsvc: {problem_text(response)}", err=True)
-    sys.exit({400: BAD_USE, 404: NOT_FOUND}.get(response.status_code, FAILED))
+    sys.exit({400: USAGE_ERROR, 404: NOT_FOUND}.get(response.status_code, FAILED))
 
 
-# -- one command an operation ---------------------------------------------------------------------
+# -- one command per operation --------------------------------------------------------------------
 
 
 def _operation_command(operation: Operation, name: str) -> click.Command:
-    """The command that asks the worker for an operation, with the same parameters."""
+    """The command for an operation, with the same parameters."""
 
     def call(as_json: bool, **values: Any) -> None:
         path, pairs = operation.path, _pairs(names, values)
@@ -150,14 +159,14 @@ def _argument(operation: Operation, parameter: Parameter) -> click.Argument:
 
 
 GROUPS = {
-    "show": "Read one record in full.",
-    "forget": "Forget one record, everywhere and for good.",
+    "show": "Read one full record.",
+    "forget": "Forget one record permanently.",
 }
-"""What the groups of commands are for that are no operation themselves."""
+"""Help for command groups that are not operations themselves."""
 
 
 class WordsArgument(click.Argument):
-    """The words of a query, quoted or not, as one text."""
+    """The words of a query, quoted or not, joined into one text."""
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:
         words = super().process_value(ctx, value)
@@ -165,7 +174,7 @@ class WordsArgument(click.Argument):
 
 
 def _group(root: Commands, path: tuple[str, ...]) -> Commands:
-    """The group for these words, made when it is missing."""
+    """The command group for these words, created if it is missing."""
     group: Any = root
     for word in path:
         if word not in group.commands:
@@ -175,15 +184,15 @@ def _group(root: Commands, path: tuple[str, ...]) -> Commands:
 
 
 def add_operations(root: Commands) -> None:
-    """Give the command tree a command for every operation that has one."""
+    """Add a command for every operation that has one."""
     commands = {tuple(o.command.split()): o for o in OPERATIONS if o.command}
     groups = {words[:-1] for words in commands if len(words) > 1}
     for words, operation in commands.items():
         command = _operation_command(operation, words[-1])
         if words in groups:
             group = _group(root, words)
-            command.name = ""  # its usage is the group's own
-            group.own = command
+            command.name = ""  # its usage line is the group's
+            group.default_command = command
             group.help = f"{operation.summary} Use it {operation.when}."
             group.short_help = operation.summary
         else:

@@ -8,23 +8,23 @@ import click
 from memsvc.entrypoints.cli.operations import FAILED
 from memsvc.entrypoints.skill.check import check, sizes_of
 from memsvc.entrypoints.skill.install import install as install_skill
-from memsvc.entrypoints.skill.install import tree
+from memsvc.entrypoints.skill.install import skill_folder
 
 
 @click.group("skill")
 def skill() -> None:
-    """Put the mem-search skill where agents find it."""
+    """Install or check the mem-search skill."""
 
 
 @skill.command()
 @click.option(
     "--project",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Folder of a project; default: this one.",
+    help="Folder of the project; default: the current folder.",
 )
-@click.option("--user", is_flag=True, help="For all projects of this user.")
+@click.option("--user", is_flag=True, help="Install for all projects of this user.")
 def install(project: Path | None, user: bool) -> None:
-    """Copy the skill below .claude/skills, and below the folders of other agents found there."""
+    """Copy the skill into .claude/skills, and into the folders of other agents that exist there."""
     if project and user:
         raise click.UsageError("give --project or --user, not both")
     for place in install_skill(Path.home() if user else project or Path.cwd()):
@@ -35,7 +35,7 @@ def install(project: Path | None, user: bool) -> None:
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path), required=False)
 def check_skill(folder: Path | None) -> None:
     """Check a skill against the Agent Skills rules and its budgets; default: the bundled one."""
-    root = (folder or tree()).absolute()
+    root = (folder or skill_folder()).absolute()
     faults = check(root)
     for fault in faults:
         click.echo(fault, err=True)

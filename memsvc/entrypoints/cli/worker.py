@@ -1,4 +1,4 @@
-"""The commands around the worker: serve, start, stop, index, trial, status, settings."""
+"""The worker commands: serve, start, stop, index, trial, status, settings."""
 
 import json
 import logging
@@ -17,8 +17,8 @@ from memsvc.core.ports.sources import Reading
 from memsvc.entrypoints.cli.imports import import_reading
 from memsvc.entrypoints.client import worker_address
 from memsvc.entrypoints.worker_process import (
-    follow_here,
-    follow_worker,
+    await_worker_index,
+    index_here,
     is_running,
     start_worker,
     stop_worker,
@@ -28,30 +28,30 @@ from memsvc.entrypoints.worker_process import (
 @click.command()
 def serve() -> None:
     """Run the worker until interrupted."""
-    _serve(load_settings(), lambda address: click.echo(f"memsvc listens on {address}"))
+    _serve(load_settings(), lambda address: click.echo(f"memsvc is running on {address}"))
 
 
 @click.command()
 def address() -> None:
-    """Print where the worker is."""
+    """Print the worker's address."""
     click.echo(worker_address(load_settings()))
 
 
 @click.command()
 def start() -> None:
-    """Start the worker in the background and print where it is."""
+    """Start the worker in the background and print its address."""
     click.echo(start_worker(load_settings()))
 
 
 @click.command()
 def stop() -> None:
-    """Stop the worker that runs over this store."""
+    """Stop the worker of this store."""
     click.echo(stop_worker(load_settings()))
 
 
 @click.command()
 def mcp() -> None:
-    """Answer an MCP client over standard input and output; the worker does the work."""
+    """Run the MCP server over standard input and output; it needs a running worker."""
     from memsvc.entrypoints.mcp import run_server
 
     run_server(load_settings())
@@ -88,7 +88,7 @@ def _serve(settings: Settings, ready: Callable[[str], None]) -> None:
 @click.command()
 @click.option("--rebuild", is_flag=True, help="Rebuild the index from the vectors in the store.")
 def index(rebuild: bool) -> None:
-    """Bring the semantic index up to date, by the running worker or here, and wait for it."""
+    """Update the semantic index, in the running worker or here, and wait until it is done."""
     from memsvc.application.services import SWITCHED_OFF
     from memsvc.configuration.bootstrap import build_semantic, build_store
 
@@ -101,26 +101,26 @@ def index(rebuild: bool) -> None:
         if rebuild:
             semantic.ask_rebuild()
         runs = is_running(settings)
-        _show_indexing(follow_worker(settings) if runs else follow_here(semantic))
+        _show_indexing(await_worker_index(settings) if runs else index_here(semantic))
     finally:
         store.close()
 
 
 def _show_indexing(waiting: Iterator[int]) -> None:
-    """Show a progress bar while the number of waiting records falls."""
+    """Show a progress bar while the number of pending records falls."""
     total = next(waiting, 0)
     with click.progressbar(length=total, label="Indexing", file=sys.stderr, show_pos=True) as bar:
         for left in waiting:
             bar.update(max(0, total - left - bar.pos))
-    click.echo("The semantic index knows all records.")
+    click.echo("All records are in the semantic index.")
 
 
 @click.command()
 @click.argument("checkout", type=click.Path(file_okay=False, path_type=Path), default=".")
 def trial(checkout: Path) -> None:
-    """Try memsvc on the history of CHECKOUT: fill an empty store, run the worker.
+    """Try memsvc on the git history of CHECKOUT: fill an empty store and run the worker.
 
-    Without a history the bundled sample fills the store.
+    Without a history, the bundled sample is used.
     """
     settings = load_settings()
     _fill(settings, checkout)
@@ -144,12 +144,12 @@ def _open_history(checkout: Path) -> Reading:
     try:
         return IMPORTERS["git"].open(str(checkout))
     except SourceUnreadable as error:
-        click.echo(f"{error.detail} The bundled sample is used instead.", err=True)
+        click.echo(f"{error.detail} Using the bundled sample instead.", err=True)
         return IMPORTERS["sample"].open()
 
 
 def _welcome(address: str) -> None:
-    click.echo(f"""memsvc listens on {address}. Try:
+    click.echo(f"""memsvc is running on {address}. Try:
   curl -s '{address}/api/search?query=fix&limit=3&render=text'
   curl -s '{address}/api/context/recent?limit=1&render=text'
   curl -s '{address}/api/search/help?operation=by-file'
@@ -159,7 +159,7 @@ or open {address}/api/search/help in a browser. Ctrl-C stops the worker.""")
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def status(as_json: bool) -> None:
-    """Say where the store is, what it holds, and whether the worker runs."""
+    """Show where the store is, what it holds, and whether the worker is running."""
     settings = load_settings()
     state = {
         "home": str(settings.home),
@@ -195,9 +195,9 @@ def _store_state(settings: Settings) -> dict[str, Any]:
 
 @click.command("settings")
 def show_settings() -> None:
-    """List the environment variables with their defaults."""
+    """List the settings: environment variables with their defaults."""
     for setting in SETTINGS:
-        click.echo(f"{setting.variable:<16} {setting.default or '-':<12} {setting.meaning}")
+        click.echo(f"{setting.variable:<16} {setting.default or '-':<12} {setting.description}")
 
 
 WORKER_COMMANDS = (serve, address, start, stop, mcp, index, trial, status, show_settings)

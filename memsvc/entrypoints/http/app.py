@@ -1,4 +1,4 @@
-"""The Flask edge: requests in, use cases, answers out."""
+"""The Flask application: routes requests to operations and renders their answers."""
 
 import hashlib
 import json
@@ -30,10 +30,10 @@ TEXT_FIRST = (*TEXT_TYPES, "application/json")
 
 
 def create_app(services: Services, host: str = "127.0.0.1") -> Flask:
-    """The web application over these services; `host` is the address it will listen on."""
+    """The Flask application for these services; `host` is the address that it listens on."""
     app = Flask(__package__, static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY
-    # the same characters mean the same route, whatever a client appends
+    # a trailing or double slash never redirects
     app.url_map.strict_slashes = False
     app.url_map.merge_slashes = False
     app.add_template_global(error_codes)
@@ -66,13 +66,13 @@ def _view(services: Services, operation: Operation) -> Callable[..., Response]:
 
 
 def _refuse_foreign(host: str) -> None:
-    """Keep pages of other sites out: only loopback names may be Host or Origin."""
+    """Refuse requests from other sites: Host and Origin must be loopback names."""
     allowed = LOOPBACK | {host}
     if _host_name(f"//{request.host}") not in allowed and host not in ("0.0.0.0", "::"):
-        raise Forbidden(f"Host {request.host[:80]!r} is not served; use 127.0.0.1 or localhost.")
+        raise Forbidden(f"Host {request.host[:80]!r} is not allowed; use 127.0.0.1 or localhost.")
     origin = request.headers.get("Origin")
     if origin and _host_name(origin) not in allowed:
-        raise Forbidden(f"Origin {origin[:80]!r} is not served; use 127.0.0.1 or localhost.")
+        raise Forbidden(f"Origin {origin[:80]!r} is not allowed; use 127.0.0.1 or localhost.")
 
 
 def _host_name(url: str) -> str:
@@ -99,7 +99,7 @@ def _call(services: Services, operation: Operation, path_parameters: dict[str, s
 
 
 def _json_pairs(body: Any) -> Iterator[tuple[str, Any]]:
-    """The parameters in a JSON object: a list repeats one, null leaves it out."""
+    """The parameters in a JSON object; a list repeats a parameter, null omits it."""
     if not isinstance(body, dict):
         raise BadRequest("The body must be a JSON object.", {"body": ["expected a JSON object"]})
     for name, value in body.items():
@@ -110,11 +110,14 @@ def _json_pairs(body: Any) -> Iterator[tuple[str, Any]]:
 def _json_body() -> Any:
     if not request.is_json:
         given = request.mimetype or "no content type"
-        raise NotJson(f"The body is {given!r}; send JSON with Content-Type: application/json.")
+        raise NotJson(
+            f"The content type of the body is {given!r}; send JSON with "
+            "Content-Type: application/json."
+        )
     try:
         return json.loads(request.get_data())
     except (ValueError, RecursionError) as error:
-        raise BadRequest(f"The body is not JSON: {error}", {"body": [str(error)]}) from None
+        raise BadRequest(f"The body is not valid JSON: {error}", {"body": [str(error)]}) from None
 
 
 # -- what goes out --------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Every error as a problem (RFC 9457): what was given, what is allowed, where to find help."""
+"""Errors as problem documents (RFC 9457): what was given, what is allowed, where to find help."""
 
 import logging
 import uuid
@@ -20,7 +20,7 @@ _log = logging.getLogger("memsvc")
 
 
 def problem_of(error: Exception, base: str) -> tuple[int, dict[str, Any], dict[str, str]]:
-    """The status, the body and the headers that tell of an error."""
+    """The status, body and headers of the response to an error."""
     own = _own_error(error)
     headers = {"Allow": ", ".join(_methods(error))} if own.status == 405 else {}
     return own.status, _body(own, base), headers
@@ -47,22 +47,26 @@ def _own_error(error: Exception) -> MemsvcError:
     if isinstance(error, MemsvcError) and error.status != MemsvcError.status:
         return error
     if not isinstance(error, HTTPException):
-        return _bug(error)
+        return _internal_error(error)
     if error.code == 404:
-        return NoSuchRoute(f"There is no route {request.path[:200]!r}; see /api/search/help.")
+        return NoSuchRoute(
+            f"There is no route {request.path[:200]!r}; see /api/search/help for all routes."
+        )
     if error.code == 405:
         allowed = ", ".join(_methods(error))
-        return MethodNotAllowed(f"{request.method} is not allowed here; allowed: {allowed}.")
+        return MethodNotAllowed(
+            f"{request.method} is not allowed on this route; allowed: {allowed}."
+        )
     if error.code == 413:
-        return BodyTooLarge("The body is larger than 5 MiB; send it in several requests.")
-    return BadRequest(f"The request cannot be read: {error.description}")
+        return BodyTooLarge("The body is larger than 5 MiB; split it into several requests.")
+    return BadRequest(f"The request is malformed: {error.description}")
 
 
 def _methods(error: Exception) -> list[str]:
     return sorted(getattr(error, "valid_methods", None) or ())
 
 
-def _bug(error: Exception) -> MemsvcError:
+def _internal_error(error: Exception) -> MemsvcError:
     request_id = g.setdefault("request_id", uuid.uuid4().hex[:12])
     place = (request_id, request.method, request.path)
     _log.error("request %s: %s %s failed", *place, exc_info=error)

@@ -1,4 +1,4 @@
-"""Runs the application on waitress and writes the file by which clients find the worker."""
+"""Runs the application under waitress and writes the file that tells clients its address."""
 
 import contextlib
 import errno
@@ -13,15 +13,15 @@ from typing import Any
 from flask import Flask
 from waitress.server import create_server
 
-from memsvc.configuration.settings import Settings, address
+from memsvc.configuration.settings import Settings, worker_url
 from memsvc.core.errors import StoreUnavailable
 
 MAX_HEADER = 1024 * 1024  # a query of 100 kB takes up to three times that when escaped
-MAX_BODY = 64 * 1024 * 1024  # beyond it waitress hangs up; the application answers 413 below it
+MAX_BODY = 64 * 1024 * 1024  # waitress hangs up beyond it; below it, the application answers 413
 
 
 def run_server(app: Flask, settings: Settings, ready: Callable[[str], None]) -> None:
-    """Serve until interrupted; `ready` is called with the worker's address once it listens.
+    """Serve until interrupted; `ready` is called with the worker's address once it is listening.
 
     Raises StoreUnavailable when the address is in use.
     """
@@ -30,7 +30,7 @@ def run_server(app: Flask, settings: Settings, ready: Callable[[str], None]) -> 
     port = _port(server)
     try:
         with _worker_file(settings, port):
-            ready(address(settings.host, port))
+            ready(worker_url(settings.host, port))
             server.run()
     finally:
         server.close()
@@ -79,12 +79,14 @@ def _bind_sentence(settings: Settings, error: OSError) -> str:
 
 @contextlib.contextmanager
 def _worker_file(settings: Settings, port: int) -> Iterator[None]:
-    """A file that tells clients where this worker listens, while it runs."""
+    """Keep the worker's address in its file for as long as it runs."""
     path = settings.worker_file
     content = json.dumps({"pid": os.getpid(), "host": settings.host, "port": port})
     path.write_text(content, "utf-8")
     try:
         yield
     finally:
-        if path.is_file() and path.read_text("utf-8") == content:  # not that of a later worker
+        if (
+            path.is_file() and path.read_text("utf-8") == content
+        ):  # unless a later worker has replaced it
             path.unlink()

@@ -7,7 +7,7 @@ from pathlib import Path
 from memsvc.core.tokens import count_tokens
 
 MAX_PAGE_TOKENS, MAX_BODY_TOKENS, MAX_HEAD_TOKENS, MAX_TREE_TOKENS = 500, 900, 150, 6000
-"""Tokens of an operation page, of SKILL.md's body, of name and description, of all pages."""
+"""Limits in tokens: an operation page, the body of SKILL.md, name and description, all pages."""
 
 MAX_PAGE_WORDS = 350
 
@@ -19,7 +19,7 @@ KEYS = {"name", "description", "license", "compatibility", "metadata", "allowed-
 
 
 def check(root: Path) -> list[str]:
-    """The faults of a skill tree, by the specification and by its own budgets."""
+    """The faults of a skill, by the specification and by its token budgets."""
     page = root / "SKILL.md"
     text = _text(page) if page.is_file() else ""
     found = re.fullmatch(r"---\n(.*?)\n---\n(.*)", text, re.S)
@@ -35,7 +35,7 @@ def check(root: Path) -> list[str]:
 
 
 def _frontmatter(block: str) -> Iterator[tuple[str, str]]:
-    """Keys and values; indented lines belong to the key above, such as metadata."""
+    """Keys and values; indented lines belong to the key above, as in metadata."""
     for line in block.splitlines():
         if line.strip() and not line.startswith((" ", "\t")):
             name, _, value = line.partition(":")
@@ -52,7 +52,7 @@ def _yaml_faults(block: str) -> Iterator[str]:
         if line.strip() and not (colon and re.match(r"\s|$", value)):
             yield f"frontmatter line {line.strip()[:40]!r} is not `key: value`"
         elif plain and re.search(r":\s|\s#|^\s*[\[\]{}&*!|>'\"%@`,?#-]", value):
-            yield f"frontmatter value of {name!r} means something else in YAML: quote it"
+            yield f"the frontmatter value of {name!r} has a special meaning in YAML; quote it"
 
 
 def _head_faults(root: Path, head: dict[str, str]) -> Iterator[str]:
@@ -68,7 +68,7 @@ def _head_faults(root: Path, head: dict[str, str]) -> Iterator[str]:
     if "compatibility" in head and not 1 <= len(head["compatibility"]) <= 500:
         yield f"compatibility has {len(head['compatibility'])} characters; allowed: 1-500"
     if head.get("metadata"):
-        yield "metadata is not a map of keys to values"
+        yield "metadata is not a mapping of keys to values"
 
 
 def _size_faults(root: Path, head: dict[str, str], body: str) -> Iterator[str]:
@@ -77,7 +77,7 @@ def _size_faults(root: Path, head: dict[str, str], body: str) -> Iterator[str]:
     yield from _over("body of SKILL.md", count_tokens(body), MAX_BODY_TOKENS)
     yield from _over("all pages", sum(sizes_of(root).values()), MAX_TREE_TOKENS)
     if not body.strip():
-        yield "SKILL.md says nothing below its frontmatter"
+        yield "SKILL.md is empty below its frontmatter"
     for place, tokens in sizes_of(root).items():
         if place != "SKILL.md":
             yield from _over(place, tokens, MAX_PAGE_TOKENS)
@@ -95,14 +95,14 @@ def _link_faults(root: Path) -> Iterator[str]:
     for page in _markdown(root):
         place = page.relative_to(root)
         if len(place.parts) > 2:
-            yield f"{place} lies deeper than one folder"
+            yield f"{place} is nested more than one folder deep"
         for link in _links(page):
             target = (page.parent / link).resolve()
             linked |= {target} if page.name == "SKILL.md" else set()
             if not target.is_relative_to(root):
                 yield f"{place} links to {link}, which is outside the skill"
             elif not target.exists():
-                yield f"{place} links to {link}, which is not there"
+                yield f"{place} links to {link}, which does not exist"
     missed = [page for page in _markdown(root) if page.resolve() not in linked]
     yield from (f"SKILL.md does not link to {page.relative_to(root)}" for page in missed)
 

@@ -8,10 +8,12 @@ from memsvc.api.skill_pages import NAME
 from memsvc.core.errors import MemsvcError
 
 AGENT_FOLDERS = (".claude", ".agents", ".codex", ".cursor", ".gemini", ".opencode")
-"""Where agents look for `skills/`: the first is always used, the others where they exist."""
+"""Folders in which agents look for `skills/`: the first is created, the others are used if they
+exist.
+"""
 
 
-def tree() -> Path:
+def skill_folder() -> Path:
     """The folder of the skill: inside the package when installed, beside it in a checkout."""
     package = Path(memsvc.__file__).parent
     places = (package / "skills" / NAME, package.parent / "skills" / NAME)
@@ -19,7 +21,7 @@ def tree() -> Path:
 
 
 def install(into: Path) -> list[Path]:
-    """Copy the skill to where agents look below a folder; return the folders of the copies.
+    """Copy the skill into the agent folders below `into`; return the folders of the copies.
 
     Raises MemsvcError if a folder cannot be written.
     """
@@ -30,17 +32,20 @@ def install(into: Path) -> list[Path]:
 
 def _installed(target: Path) -> Path:
     try:
-        return target if target.resolve() == tree().resolve() else _copy(target)
+        return target if target.resolve() == skill_folder().resolve() else _copy(target)
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise MemsvcError(f"The skill cannot be put at {target}: {reason}.") from error
+        raise MemsvcError(
+            f"The skill cannot be installed at {target}: {reason}; check the permissions of "
+            "the folder."
+        ) from error
 
 
 def _copy(target: Path) -> Path:
-    """Replace the whole folder by this version: pages of an older one must not stay."""
+    """Replace the whole folder, so that no pages of an older version remain."""
     fresh = target.with_name(f".{NAME}.new")
     shutil.rmtree(fresh, ignore_errors=True)
-    shutil.copytree(tree(), fresh, ignore=shutil.ignore_patterns("evals", "__*__*"))
+    shutil.copytree(skill_folder(), fresh, ignore=shutil.ignore_patterns("evals", "__*__*"))
     if target.is_symlink():
         target.unlink()
     elif target.exists():

@@ -1,7 +1,7 @@
-"""What the index holds besides the text: subwords for one extra column, and tags to filter by.
+"""The extra words of the index: subwords for one column, and tags to filter by.
 
-SQLite's ``unicode61`` tokenizer keeps runs of letters and digits and drops everything else. That
-loses the subwords of an identifier, every word of Chinese or Japanese, ``C++`` and emoji.
+SQLite's ``unicode61`` tokenizer keeps runs of letters and digits and drops everything else. It
+misses the subwords of an identifier, words in Chinese and Japanese, ``C++`` and emoji.
 """
 
 import re
@@ -11,12 +11,12 @@ from functools import lru_cache
 from memsvc.core.filters import FIELDS
 from memsvc.core.records import SHAPES, Record, kind_of
 from memsvc.core.words import (
-    MAX_REMEMBERED,
+    MAX_CACHED,
     cjk_runs,
     composed,
-    cut,
     is_compound,
-    joined,
+    joined_neighbours,
+    split_token,
     symbols,
     tokens,
 )
@@ -32,31 +32,31 @@ def record_subwords(record: Record) -> str:
 
 
 def record_tags(record: Record) -> str:
-    """The tags of a record: one for each value it is selected by, paths apart."""
+    """The tags of a record: one per value that it can be filtered by, without paths."""
     fields = [field for field in FIELDS.values() if not field.is_path]
     return " ".join(tag(field.name, value) for field in fields for value in field.values(record))
 
 
 def index_subwords(text: str) -> str:
-    """The words in `text` that unicode61 would not make, lower-case.
+    """The words of a text that unicode61 misses, in lower case.
 
     Subwords of one identifier stay next to each other in their order, so that a phrase finds them;
-    joined neighbours, symbols and single CJK characters need no order and come once, at the end.
+    joined neighbours, symbols and single CJK characters need no order and come at the end, once
+    each.
     """
     text = composed(text)
     ordered = dict.fromkeys(sequence for name in _identifiers(text) for sequence in _ordered(name))
-    loose = dict.fromkeys(joined(text))
+    loose = dict.fromkeys(joined_neighbours(text))
     loose.update(dict.fromkeys(symbols(text)))
     loose.update(dict.fromkeys(char for run in cjk_runs(text) for char in run))
     return "\n".join([*ordered, *([" ".join(loose)] if loose else [])])
 
 
 def tag(field: str, value: str) -> str:
-    """The one token that stands for ``field=value`` inside the index: ``typezbugfix0``.
+    """The token for ``field=value`` in the index: ``typezbugfix0``.
 
-    Values are equal without regard to case. Characters outside ``a-y0-9`` are written as their
-    hexadecimal code between two z, which keeps different values different; the last 0 keeps the
-    stemmer away.
+    Values ignore case. Characters outside ``a-y0-9`` are written as a hexadecimal code between two
+    z, so that different values stay different; the final 0 stops the stemmer.
     """
     return f"{field}z{''.join(map(_escaped, composed(value).casefold()))}0"
 
@@ -69,9 +69,9 @@ def _identifiers(text: str) -> Iterator[str]:
     return filter(is_compound, dict.fromkeys(_IDENTIFIER.findall(text)))
 
 
-@lru_cache(maxsize=MAX_REMEMBERED)
+@lru_cache(maxsize=MAX_CACHED)
 def _ordered(identifier: str) -> tuple[str, ...]:
     """The subwords of an identifier as one sequence, if the tokenizer would miss any."""
     found = tokens(identifier)
-    inner = [word for token in found for word in cut(token)]
+    inner = [word for token in found for word in split_token(token)]
     return (" ".join(inner),) if len(inner) > len(found) else ()

@@ -1,4 +1,4 @@
-"""A query as FTS5 expressions, the strings that stand behind MATCH."""
+"""Turns a query into FTS5 expressions, the strings after MATCH."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -8,10 +8,9 @@ from memsvc.core import words
 from memsvc.core.query import Query, Term
 
 MAX_CLAUSES: Final = 128
-"""Expressions that the terms of one query may come to, compounds taken apart."""
+"""Maximum expressions per query, compounds split."""
 
-
-# What the stemmer takes off the ends of words, so that the index may hold less than the prefix.
+# Endings that the stemmer removes, so that the index may hold less than the prefix.
 _ENDINGS = """
     ability able ably ally ance ances ation ational ations ative ator ators ed ement ence ences
     ency ent er ers es eness fulness ibility ible icate icated ical ication ications icity ing
@@ -19,15 +18,14 @@ _ENDINGS = """
     or ors ous ousness s tional y
     """.split()  # noqa: SIM905 - a list of strings would take a screen
 
-
 _MIN_STEM = 5
 
 
 def clauses(query: Query) -> tuple[str, ...]:
     """The FTS5 expressions of the plain words: any may match, and their scores add up.
 
-    A compound (`worker-service.ts`, `getUserById`) counts by its words and by its whole. Stop
-    words count only where there is nothing else.
+    A compound (`worker-service.ts`, `getUserById`) counts by its words and as a whole. Stop words
+    count only if there is nothing else.
     """
     named = dict.fromkeys(clause for term in query.words for clause in _clauses(term))
     distinctive = [clause for clause in named if clause.strip('"') not in words.STOP_WORDS]
@@ -35,22 +33,24 @@ def clauses(query: Query) -> tuple[str, ...]:
 
 
 def token_sequence(query: Query) -> list[str]:
-    """The tokens of the words and phrases as they follow each other in the query."""
+    """The tokens of the words and phrases, in the order of the query."""
     terms = (*query.words, *query.required)
     return [unit for term in terms for token in words.tokens(term.text) for unit in _units(token)]
 
 
 def expression(term: Term, title: str = "title") -> str:
-    """The FTS5 expression of what must, or must not, stand as written.
+    """The FTS5 expression of a term that must, or must not, match.
 
-    `title` names the column that a `title:` term means. Chinese, Japanese and Korean words have
-    no column of their own: they are looked for in the whole record.
+    `title` is the column that a `title:` term refers to. Chinese, Japanese and Korean words are
+    searched in the whole record, because they have no column of their own.
     """
     tokens = words.tokens(term.text)
     plain = [token for token in tokens if not words.has_cjk(token)]
     found = [_prefix(plain) if term.prefix else _phrase(plain)] if plain else []
     found = [f"{title} : {each}" for each in found] if term.title else found
-    found += [f"parts : {_phrase(words.cut(token))}" for token in tokens if words.has_cjk(token)]
+    found += [
+        f"parts : {_phrase(words.split_token(token))}" for token in tokens if words.has_cjk(token)
+    ]
     found += [_phrase([symbol]) for symbol in words.symbols(term.text)]
     return " AND ".join(found)
 
@@ -63,8 +63,8 @@ def match(
 ) -> str:
     """The MATCH string: every required term, one expression of each group, no exclusion.
 
-    Each group of `tags` is a set of alternatives too (made by `tag`). Where something is
-    required, words are welcome but need not match. The string is empty if nothing is asked for.
+    Each group of `tags` (made by `tag`) is a set of alternatives too. If anything is required,
+    words may match but need not. The string is empty for an empty query.
     """
     required = [expression(term, title) for term in query.required]
     wanted = [*required, *(_any([*group, *required]) for group in map(list, any_of) if group)]
@@ -75,7 +75,7 @@ def match(
 
 
 def exclusions(query: Query, title: str = "title") -> str:
-    """The FTS5 expression of all that the query excludes; empty if nothing."""
+    """The FTS5 expression of everything that the query excludes; empty if nothing."""
     tagged = [
         f"tags : {_phrase([tag(field, value)])}"
         for field, values in query.excluded_filters
@@ -85,7 +85,7 @@ def exclusions(query: Query, title: str = "title") -> str:
 
 
 def _clauses(term: Term) -> Iterator[str]:
-    """The expressions of one plain word: its symbols, its tokens, its whole."""
+    """The expressions of one plain word: its symbols, its tokens, the whole word."""
     symbols = words.symbols(term.text)
     tokens = [_lowered(token) for token in words.tokens(term.text)]
     yield from (_phrase([symbol]) for symbol in symbols)
@@ -95,37 +95,38 @@ def _clauses(term: Term) -> Iterator[str]:
     for token in tokens:
         if not (symbols and len(token) == 1):
             yield from (_phrase([unit]) for unit in _units(token))
-    yield from (_phrase(inner) for inner in _wholes(term.text))
-    yield from (_phrase([pair]) for pair in words.joined(term.text))
+    yield from (_phrase(inner) for inner in _compounds(term.text))
+    yield from (_phrase([pair]) for pair in words.joined_neighbours(term.text))
 
 
 def _units(token: str) -> list[str]:
-    """What is searched for one by one: words of alphabetic scripts, character pairs of CJK."""
+    """The units searched one by one: words of alphabetic scripts, character pairs of CJK."""
     runs = words.script_runs(_lowered(token))
     return [unit for run in runs for unit in (words.bigrams(run) if words.has_cjk(run) else [run])]
 
 
 def _lowered(token: str) -> str:
-    # Beyond ASCII, SQLite folds case by older tables than Python; both sides are left to it.
+    # Beyond ASCII, SQLite folds case with older tables than Python, so both sides leave it to
+    # SQLite.
     return token.lower() if token.isascii() else token
 
 
-def _wholes(text: str) -> Iterator[list[str]]:
-    """The identifiers that hold subwords, as their subwords in order."""
+def _compounds(text: str) -> Iterator[list[str]]:
+    """The identifiers that have subwords, each as its subwords in order."""
     for token in words.tokens(text):
-        if not words.has_cjk(token) and len(inner := words.cut(token)) > 1:
+        if not words.has_cjk(token) and len(inner := words.split_token(token)) > 1:
             yield inner
 
 
 def _phrase(tokens: Iterable[str]) -> str:
-    # Tokens hold letters and digits only, so there is no quote to escape.
+    # Tokens have letters and digits only, so there is no quote to escape.
     return f'"{" ".join(tokens)}"'
 
 
 def _prefix(tokens: list[str]) -> str:
     """The expression of a phrase whose last word is a prefix.
 
-    `implementat*` must find "implementation", of which the index holds "implement".
+    `implementat*` must find "implementation", of which the index has "implement".
     """
     last = _lowered(tokens[-1])
     cuts = range(_MIN_STEM, len(last))

@@ -1,7 +1,7 @@
 """Full-text search: which records match a query, and how well.
 
-Candidates come from FTS5's bm25 over weighted columns; the texts of the best are then read for the
-bonuses that bm25 cannot give.
+Candidates come from FTS5's bm25 over weighted columns; the texts of the best are then read for
+bonuses that bm25 cannot see.
 """
 
 import json
@@ -15,23 +15,16 @@ from memsvc.adapters.sqlite.fulltext.search import TextSearch
 from memsvc.core.ports.store import Hit
 from memsvc.core.records import SHAPES, Kind, Ref
 
-TITLE_WEIGHT: Final = 5.0  # a title is a summary: its words say most
-
-
+TITLE_WEIGHT: Final = 5.0  # a title is a summary: its words matter most
 SUBTITLE_WEIGHT: Final = 2.0  # a summary too, but longer
-
-
 TEXT_WEIGHT: Final = 1.0
 
+PROMPT_WEIGHT: Final = (
+    3.0  # title and text in one: at 1 it ranks below other kinds, at 5 it costs .013 nDCG@10
+)
 
-PROMPT_WEIGHT: Final = 3.0  # title and text in one: at 1 other kinds bury it, 5 costs .013 nDCG@10
-
-
-PATH_WEIGHT: Final = 1.0  # half loses .002 nDCG@10: people name the files they mean
-
-
+PATH_WEIGHT: Final = 1.0  # at .5 it loses .002 nDCG@10: people name the files they mean
 SUBWORDS_WEIGHT: Final = 0.5  # subwords repeat the text
-
 
 WEIGHTS: Final[dict[Kind, tuple[float, ...]]] = {
     Kind.OBSERVATION: (
@@ -41,41 +34,37 @@ WEIGHTS: Final[dict[Kind, tuple[float, ...]]] = {
     Kind.SESSION: (TITLE_WEIGHT, *(TEXT_WEIGHT,) * 5, PATH_WEIGHT, SUBWORDS_WEIGHT, 0),
     Kind.PROMPT: (PROMPT_WEIGHT, SUBWORDS_WEIGHT, 0),
 }
-"""What one occurrence counts in each column of the index; tags only filter."""
-
+"""The weight of each column of the index; tags only filter."""
 
 SATURATION: Final = 2.2
-"""bm25 of endless repetitions of a word of idf 1: k1 + 1, with the k1 = 1.2 of FTS5."""
-
+"""The limit of bm25 for a word with idf 1: k1 + 1, with FTS5's k1 = 1.2."""
 
 MAX_READ: Final = 50
-"""Candidates whose text is read for the bonuses; those further down seldom reach the top ten."""
-
+"""Candidates whose text is read for the bonuses; lower ones rarely reach the top ten."""
 
 MAX_RARE: Final = 5_000
-"""Matches that the rarest words alone may bring in; common words then only reorder them.
+"""Maximum matches of the rarest words alone; common words then only reorder them.
 
-Keeps 98-100 % of the exact top ten at a fifth of the time, at 100,000 records.
+At 100,000 records this keeps 98-100% of the exact top ten in a fifth of the time.
 """
 
-
 MAX_RARE_SHARE: Final = 0.02
-"""The same as a share of all records, where that is more."""
+"""The same as a share of all records, if that is more."""
 
 
 def rank(search: TextSearch, depth: int) -> list[Hit]:
     """The best `depth` matches, best first; ties go to the newer record.
 
     relevance = known * (bm25 / best possible bm25 + bonuses) / (1 + all bonuses). The best possible
-    bm25 (the function and its k1 are those of the FTS5 documentation) is the sum of idf * (k1 + 1)
-    over the query; a bonus counts by the share of it that a record earns; `known` is the share of
-    the words, by idf, that occur in any record. A query of exclusions only has nothing to rank by:
+    bm25 is the sum of idf * (k1 + 1) over the query, with the bm25 and k1 of the FTS5
+    documentation. A record gets a bonus in proportion to how far it earns it. `known` is the share
+    of the words, weighted by idf, that occur in any record. A query of exclusions only has
     relevance 0, newest first.
     """
     if search.query.only_excludes:
         return by_time(search, newest_first=True, limit=depth)
-    bonuses = bonuses_of(search.query, search.worth)
-    scores = _best_scores(search, list(search.worth), depth)
+    bonuses = bonuses_of(search.query, search.idfs)
+    scores = _best_scores(search, list(search.idfs), depth)
     earned = {id: bonuses.earned_by(text) for id, text in _read(search, list(scores)[:MAX_READ])}
     perfect = _perfect(search, bonuses)
     hits = [
@@ -89,8 +78,8 @@ def rest(search: TextSearch, *, without: Sequence[int], limit: int, offset: int)
     """The matches outside the ranked candidates, by bm25, for the pages that follow them."""
     if search.query.only_excludes:
         return by_time(search, newest_first=True, limit=limit, offset=offset, without=without)
-    perfect = _perfect(search, bonuses_of(search.query, search.worth))
-    clauses = list(search.worth)
+    perfect = _perfect(search, bonuses_of(search.query, search.idfs))
+    clauses = list(search.idfs)
     scores = _scored(search, [clauses], limit=limit, offset=offset, without=without)
     times = dict(_times(search, list(scores)))
     return [
@@ -107,8 +96,8 @@ def by_time(
     offset: int = 0,
     without: Sequence[int] = (),
 ) -> list[Hit]:
-    """Matches in the order of time, ids as tie-break; their relevance is left at 0."""
-    source, parameters = _source(search, [list(search.worth)], joined=True)
+    """Matches in time order, ties by id, with relevance 0."""
+    source, parameters = _source(search, [list(search.idfs)], joined=True)
     way = "DESC" if newest_first else "ASC"
     rows = search.connection.execute(
         f"""SELECT record.id, record.created_at_epoch {source}
@@ -121,31 +110,31 @@ def by_time(
 
 def count(search: TextSearch) -> int:
     """The exact number of matches."""
-    words = list(search.worth)
+    words = list(search.idfs)
     if len(words) == 1 and not search.scope.condition and search.match(words) == f"({words[0]})":
-        return search.count_of(words[0])  # nothing else is asked for, and this is known already
+        return search.count_of(words[0])  # the query is this one word, whose count is cached
     source, parameters = _source(search, [words])
     (number,) = search.connection.execute(f"SELECT count(*) {source}", parameters).fetchone()
     return int(number)
 
 
 def coverage(search: TextSearch, id: int) -> float:
-    """The share, by idf, of the plain words of the query that a record holds."""
+    """The share, weighted by idf, of the plain words of the query that a record has."""
     fts = f"{search.table}_fts"
     sql = f"SELECT 1 FROM {fts} WHERE {fts} MATCH ? AND rowid = ?"
     held = [
         idf
-        for clause, idf in search.worth.items()
+        for clause, idf in search.idfs.items()
         if search.connection.execute(sql, (clause, id)).fetchone()
     ]
-    return sum(held) / sum(search.worth.values()) * search.known_share if held else 0.0
+    return sum(held) / sum(search.idfs.values()) * search.known_share if held else 0.0
 
 
 def among(search: TextSearch, ids: Sequence[int]) -> set[int]:
-    """Those of a few records that match: one walk through the matches, whatever the ids."""
-    source, parameters = _source(search, [list(search.worth)])
+    """Which of these records match, with one scan of the matches."""
+    source, parameters = _source(search, [list(search.idfs)])
     id = "record.id" if search.query.only_excludes else f"{search.table}_fts.rowid"
-    # the plus keeps SQLite from walking the index once for each id
+    # the plus keeps SQLite from scanning the index once per id
     rows = search.connection.execute(
         f"SELECT {id} {source} AND +{id} IN (SELECT value FROM json_each(?))",
         (*parameters, json.dumps(list(ids))),
@@ -154,24 +143,24 @@ def among(search: TextSearch, ids: Sequence[int]) -> set[int]:
 
 
 def matched_terms(search: TextSearch, id: int) -> dict[str, list[str]]:
-    """The words and phrases that a record matches, each with the columns it stands in.
+    """The words and phrases that a record matches, each with the columns it occurs in.
 
-    The index itself is asked, so stemming and accents count as they did in the search.
+    The index itself answers, so stemming and accents work as in the search.
     """
     found = {
         re.sub(r'^.* : |"', "", term): _columns_with(search, term, id)
-        for term in (*search.worth, *search.required)
+        for term in (*search.idfs, *search.required)
     }
     return {term: columns for term, columns in found.items() if columns}
 
 
 def _perfect(search: TextSearch, bonuses: Bonuses) -> float:
-    """What a perfect hit scores: dividing by it normalises a score to 0-1."""
+    """The score of a perfect match, which normalises scores to 0-1."""
     return (1 + bonuses.highest) / search.known_share
 
 
 def _read(search: TextSearch, ids: list[int]) -> list[tuple[int, str]]:
-    """Id and text of records."""
+    """The id and text of these records."""
     texts = " || ' ' || ".join([*SHAPES[search.kind].texts, "parts"])
     return search.connection.execute(
         f"SELECT id, {texts} FROM {search.table} WHERE id IN (SELECT value FROM json_each(?))",
@@ -180,7 +169,7 @@ def _read(search: TextSearch, ids: list[int]) -> list[tuple[int, str]]:
 
 
 def _times(search: TextSearch, ids: list[int]) -> list[tuple[int, int]]:
-    """Id and time of records."""
+    """The id and time of these records."""
     return search.connection.execute(
         f"""SELECT id, created_at_epoch FROM {search.table}
             WHERE id IN (SELECT value FROM json_each(?))""",
@@ -235,7 +224,7 @@ def _scored(
     offset: int = 0,
     without: Sequence[int] = (),
 ) -> dict[int, float]:
-    """Id and share of the best possible bm25 of the best matches, best first."""
+    """The best matches, best first: id → share of the best possible bm25."""
     source, parameters = _source(search, any_of)
     fts, weights = f"{search.table}_fts", ", ".join(map(str, WEIGHTS[search.kind]))
     others = f"AND {fts}.rowid NOT IN (SELECT value FROM json_each(?))" if without else ""
@@ -249,10 +238,11 @@ def _scored(
 
 
 def _best_possible(search: TextSearch) -> float:
-    worth = sum(search.worth.values())
+    idfs = sum(search.idfs.values())
     needed = sum(map(search.idf_of, search.required))
-    # Beside words, a required expression is one of the alternatives too, and so counts twice.
-    return SATURATION * (worth + needed * (2 if worth else 1)) or 1.0
+    # Next to plain words, a required expression is also one of the alternatives, so it counts
+    # twice.
+    return SATURATION * (idfs + needed * (2 if idfs else 1)) or 1.0
 
 
 def _source(
@@ -260,12 +250,12 @@ def _source(
 ) -> tuple[str, list[object]]:
     """FROM and WHERE of the matching rows, with their parameters."""
     fts = f"{search.table}_fts"
-    # the plus keeps SQLite from walking the index once for each id
+    # the plus keeps SQLite from scanning the index once per id
     condition = search.scope.condition.format(id=f"+{fts}.rowid") or "1"
     parameters = search.scope.parameters
     if search.query.only_excludes:
         return _everything_but(search)
-    # CROSS JOIN keeps the index outermost: newer planners would otherwise walk the table.
+    # CROSS JOIN keeps the index outermost; newer planners would otherwise scan the table.
     record = f"CROSS JOIN {search.table} AS record ON record.id = {fts}.rowid"
     table = f"{fts} {record}" if joined or "record." in condition else fts
     found = any(any_of) or search.query.required

@@ -1,4 +1,4 @@
-"""One query against one kind of record: where it looks, and what its words are worth."""
+"""One query for one kind of record: its scope and the weights of its words."""
 
 import math
 import sqlite3
@@ -10,25 +10,24 @@ from typing import Final
 
 from memsvc.adapters.sqlite.fulltext import match
 from memsvc.adapters.sqlite.fulltext.index_words import tag
-from memsvc.adapters.sqlite.labels import file_labels
+from memsvc.adapters.sqlite.labels import matching_file_labels
 from memsvc.core.filters import FIELDS, Filter
 from memsvc.core.query import Query
 from memsvc.core.records import SHAPES, Kind
 
-MAX_COUNTS: Final = 50_000
-"""Document frequencies remembered: some 5 MB."""
+MAX_FREQUENCIES: Final = 50_000
+"""Maximum cached document frequencies, some 5 MB."""
 
 TOKENIZER: Final = "porter unicode61 remove_diacritics 2"
-"""How the index cuts and stems; the schema says the same."""
+"""The tokenizer of the index, as in the schema."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where to look: groups of alternative tags that must all hold, and a condition in SQL.
+    """What to search: groups of alternative tags, all of which must match, and an SQL condition.
 
-    The condition says `{id}` for the id of a record, which the index knows by itself, and names the
-    kind's table `record` for the rest, as in ``record.created_at_epoch >= ?``: that reads the row
-    of every match.
+    The condition uses `{id}` for the id of a record, which the index knows, and `record` for the
+    kind's table, as in ``record.created_at_epoch >= ?``, which reads the row of every match.
     """
 
     tags: tuple[tuple[str, ...], ...] = ()
@@ -37,7 +36,7 @@ class Scope:
 
 
 class Frequencies:
-    """In how many records of one store an expression occurs, remembered until the store changes."""
+    """Document frequencies of expressions, cached until the store changes."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -47,13 +46,13 @@ class Frequencies:
     def of(
         self, connection: sqlite3.Connection, kind: Kind, expression: str, generation: int
     ) -> int:
-        """How many records match an FTS5 expression; the empty one means all records."""
+        """The number of records that match an FTS5 expression; empty means all records."""
         known = self._current(generation).get((kind, expression))
         if known is not None:
             return known
         counted = _count_expression(connection, kind, expression)
         counts = self._current(generation)
-        if len(counts) < MAX_COUNTS:
+        if len(counts) < MAX_FREQUENCIES:
             counts[kind, expression] = counted
         return counted
 
@@ -66,7 +65,7 @@ class Frequencies:
 
 @dataclass(frozen=True)
 class TextSearch:
-    """One query against one kind of record: what all functions of full text work on."""
+    """One query for one kind of record: the input of all full-text functions."""
 
     connection: sqlite3.Connection
     kind: Kind
@@ -85,7 +84,7 @@ class TextSearch:
         return match.match(self.query, *any_of, tags=self.scope.tags, title=SHAPES[self.kind].title)
 
     def tagged(self) -> str:
-        """The MATCH string of all that carries the tags of the scope."""
+        """The MATCH string for all records with the tags of the scope."""
         return match.match(Query(), tags=self.scope.tags)
 
     @cached_property
@@ -100,33 +99,33 @@ class TextSearch:
         return match.clauses(self.query)
 
     @cached_property
-    def worth(self) -> dict[str, float]:
+    def idfs(self) -> dict[str, float]:
         """The idf of each expression of the plain words that occurs at all, rarest first."""
         counted = sorted((self.count_of(clause), clause) for clause in self.clauses)
         return {clause: self.idf_of(clause) for number, clause in counted if number}
 
     @cached_property
     def known_share(self) -> float:
-        """The share, by idf, of the plain words that occur in any record at all."""
+        """The share, weighted by idf, of the plain words that occur in any record at all."""
         asked = {f'"{token}"' for token in match.token_sequence(self.query)} & set(self.clauses)
         known = sum(self.idf_of(clause) for clause in asked if self.count_of(clause))
         return known / sum(self.idf_of(clause) for clause in asked) if known else 1.0
 
     def count_of(self, expression: str) -> int:
-        """In how many records an expression occurs, in or out of the scope."""
+        """The number of records with an expression, inside or outside the scope."""
         return self.frequencies.of(self.connection, self.kind, expression, self.generation)
 
     def idf_of(self, expression: str) -> float:
         """The inverse document frequency of an expression, as the bm25 of FTS5 has it."""
         rows, matching = self.count_of(""), self.count_of(expression)
-        # FTS5 takes this floor where the logarithm is not positive.
+        # FTS5 uses this floor if the logarithm is not positive.
         return max(1e-6, math.log((rows - matching + 0.5) / (matching + 0.5)))
 
 
 def scope_of(
     reader: sqlite3.Connection, kind: Kind, selection: Filter, *, walks_index: bool
 ) -> Scope:
-    """Where a filter lets a search look: values as tags in the index, paths and times in SQL."""
+    """The scope that a filter leaves: values as tags in the index, paths and times as SQL."""
     tags = [
         tuple(tag(field, value) for value in values)
         for field, values in selection.groups
@@ -136,7 +135,7 @@ def scope_of(
     parameters: list[object] = []
     for field, values in selection.groups:
         if FIELDS[field].is_path:
-            label, label_values = file_labels(kind, field, values)
+            label, label_values = matching_file_labels(kind, field, values)
             conditions.append(f"{{id}} IN (SELECT record FROM labelled WHERE label {label})")
             parameters += label_values
     for sign, moment in ((">=", selection.since), ("<=", selection.until)):
@@ -144,15 +143,15 @@ def scope_of(
             conditions.append(f"record.created_at_epoch {sign} ?")
             parameters.append(moment)
     if selection.since is not None and walks_index:
-        # ids mostly follow time, and the index can start at an id but not at a moment
+        # ids mostly follow time, and the index can start at an id but not at a time
         conditions.append(f"{SHAPES[kind].table}_fts.rowid >= ?")
         parameters.append(_first_id(reader, kind, selection.since))
     return Scope(tuple(tags), " AND ".join(conditions), tuple(parameters))
 
 
 def _first_id(reader: sqlite3.Connection, kind: Kind, since: int) -> int:
-    """The lowest id of the records made since a moment; past every id when there are none."""
-    # a plain min(id) would walk the table by id; +id leaves only the index by time
+    """The lowest id of the records created since a time; beyond all ids if there are none."""
+    # min(id) would scan the table by id; +id forces the index by time
     sql = f"SELECT min(+id) FROM {SHAPES[kind].table} WHERE created_at_epoch >= ?"
     (first,) = reader.execute(sql, (since,)).fetchone()
     return int(first) if first is not None else 2**62

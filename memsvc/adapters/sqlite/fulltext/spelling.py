@@ -1,4 +1,4 @@
-"""Suggestions for misspelt words: the nearest to those that no record holds."""
+"""Suggestions for misspelt words: the closest words to those that no record has."""
 
 import contextlib
 import sqlite3
@@ -14,22 +14,23 @@ from memsvc.adapters.sqlite.fulltext.search import TOKENIZER, TextSearch
 from memsvc.core.query import Query, Term
 
 MAX_CORRECTED: Final = 2
-"""Words of a query that suggestions are looked for: each costs a walk through the vocabulary."""
+"""Maximum words per query to correct; each costs a scan of the vocabulary."""
 
 MAX_SUGGESTED: Final = 3
-"""Suggestions for one word."""
+"""Maximum suggestions per word."""
 
 MIN_CORRECTED: Final = 2
-"""Letters of a word that suggestions are looked for: every short word is near a single one."""
+"""Minimum length of a word to correct: a single letter is close to every short word."""
 
 MAX_STEM: Final = 30
-"""Letters of a stem that a misspelt word may begin with."""
+"""Maximum length of a stem that a misspelt word may start with."""
 
 
 def suggest(search: TextSearch) -> list[str]:
-    """Give words that do occur for those words of the query that do not, nearest first.
+    """Words that occur in place of those words of the query that do not, closest first.
 
-    A word is near if it starts alike and is at most two letters away, one in short words.
+    A word is close if it starts similarly and differs by at most two letters, or one if it is
+    short.
     """
     typed = clauses(replace(search.query, words=_typed_words(search.query)))
     absent = [c.strip('"') for c in typed if " " not in c and not search.count_of(c)]
@@ -42,37 +43,37 @@ def _typed_words(query: Query) -> tuple[Term, ...]:
 
 
 def _nearest(search: TextSearch, word: str) -> list[str]:
-    """Give the most frequent of the nearest words; all are compared by their stems."""
+    """The most frequent of the closest words, compared by stem."""
     stem = _stems([word]).get(word, word)
     if len(stem) < MIN_CORRECTED:
         return []
     most = 1 if len(stem) < 5 else 2
     ranked = sorted(
         (distance, -records, term)
-        for term, records in _alike(search, stem, most)
+        for term, records in _similar_stems(search, stem, most)
         if (distance := OSA.distance(stem, term, score_cutoff=most)) <= most
     )
     nearest = [term for distance, _, term in ranked if distance == ranked[0][0]]
-    written = [_surface(search, term, word) for term in nearest[:MAX_SUGGESTED]]
+    written = [_written_form(search, term, word) for term in nearest[:MAX_SUGGESTED]]
     return written or _same_start(search, word)
 
 
 def _same_start(search: TextSearch, word: str) -> list[str]:
-    """Give the word whose stem `word` begins with: a misspelt ending stays on its own stem."""
+    """A word whose stem `word` starts with, for words with a misspelt ending."""
     longest = min(len(word) - 2, MAX_STEM)
     for length in range(longest, MIN_CORRECTED - 1, -1):
         sql = f"SELECT 1 FROM {search.table}_vocab WHERE term = ?"
         if search.connection.execute(sql, (word[:length],)).fetchone():
-            form = _surface(search, word[:length], word)
+            form = _written_form(search, word[:length], word)
             if OSA.distance(form, word, score_cutoff=2) <= 2:
                 return [form]
     return []
 
 
-def _alike(search: TextSearch, stem: str, most: int) -> Iterator[tuple[str, int]]:
-    """Give stems in the index, with their records, that start like `stem` or nearly so.
+def _similar_stems(search: TextSearch, stem: str, most: int) -> Iterator[tuple[str, int]]:
+    """Indexed stems that start like `stem` or nearly so, with their number of records.
 
-    Nearly: its first two letters swapped, or the first one too many.
+    Nearly means with the first two letters swapped, or with one letter too many at the start.
     """
     for start in dict.fromkeys((stem[:1], stem[1:2] + stem[:1], stem[1:3])):
         yield from search.connection.execute(
@@ -82,8 +83,10 @@ def _alike(search: TextSearch, stem: str, most: int) -> Iterator[tuple[str, int]
         )
 
 
-def _surface(search: TextSearch, stem: str, word: str) -> str:
-    """Give what is written for a stem in some of the records that hold it, as near to `word`."""
+def _written_form(search: TextSearch, stem: str, word: str) -> str:
+    """The written form of a stem that is closest to `word`, taken from some of the records that
+    have it.
+    """
     fts = f"{search.table}_fts"
     rows = search.connection.execute(
         f"""SELECT text.* FROM {fts} CROSS JOIN {search.table}_text AS text ON text.id = {fts}.rowid
@@ -97,7 +100,7 @@ def _surface(search: TextSearch, stem: str, word: str) -> str:
 
 
 def _stems(tokens: list[str]) -> dict[str, str]:
-    """Give each token as the index keeps it; its own tokenizer says how."""
+    """Each token as the index stores it, stemmed by the index's own tokenizer."""
     distinct = list(dict.fromkeys(tokens))
     with contextlib.closing(sqlite3.connect(":memory:")) as memory:
         memory.execute(f"CREATE VIRTUAL TABLE given USING fts5(token, tokenize='{TOKENIZER}')")

@@ -1,4 +1,4 @@
--- Ids are never given out twice (AUTOINCREMENT): a cited #123 means one memory for ever.
+-- Ids are never reused (AUTOINCREMENT): a cited #123 always means the same record.
 CREATE TABLE observations (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     type TEXT NOT NULL,
@@ -64,7 +64,7 @@ CREATE TABLE prompts (
 CREATE INDEX prompts_by_time ON prompts (created_at_epoch);
 CREATE INDEX prompts_by_content ON prompts (content_hash);
 
--- The stretch of work that groups the three kinds; project_key is the project in folded case.
+-- Work sessions group records of the three kinds; project_key is the case-folded project.
 CREATE TABLE work_sessions (
     project_key TEXT NOT NULL,
     session_id TEXT NOT NULL,
@@ -78,8 +78,8 @@ CREATE TABLE work_sessions (
 CREATE INDEX work_sessions_by_time ON work_sessions (last_at_epoch);
 CREATE INDEX work_sessions_by_project ON work_sessions (project_key, last_at_epoch);
 
--- Everything records are selected by (type, concept, project, file, work session), once a value.
--- `value` is what is compared, `name` the spelling first seen.
+-- The values that records are filtered by (type, concept, project, file, work session), each once.
+-- `value` is compared, `name` is the spelling first seen.
 CREATE TABLE labels (
     id INTEGER PRIMARY KEY,
     kind TEXT NOT NULL,
@@ -88,7 +88,7 @@ CREATE TABLE labels (
     name TEXT NOT NULL,
     UNIQUE (kind, field, value)
 );
--- Which records carry a label, already in the order of time.
+-- Which records have a label, in time order.
 CREATE TABLE labelled (
     label INTEGER NOT NULL,
     created_at_epoch INTEGER NOT NULL,
@@ -102,7 +102,7 @@ CREATE TABLE path_endings (
     PRIMARY KEY (ending, label)
 ) WITHOUT ROWID;
 
--- Counted up by every write: caches and ETags hang on it.
+-- Increased by every write: caches depend on it.
 CREATE TABLE generation (id INTEGER PRIMARY KEY CHECK (id = 1), number INTEGER NOT NULL);
 INSERT INTO generation VALUES (1, 0);
 

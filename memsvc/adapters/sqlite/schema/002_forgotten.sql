@@ -1,6 +1,6 @@
--- What a user had forgotten stays away: a repeated import must not bring it back, nor what was or
--- would be merged into it. Of what it said, only a hash is kept. The kind `work` stands for work
--- sessions of which nothing is left; their `source_id` is a hash too.
+-- Forgotten records stay forgotten: a repeated import must not restore them, or anything that was
+-- or would be merged into them. Of their content only a hash is kept. The kind `work` stands for work
+-- sessions without records; their `source_id` is a hash too.
 CREATE TABLE forgotten (
     kind TEXT NOT NULL,
     source TEXT NOT NULL,

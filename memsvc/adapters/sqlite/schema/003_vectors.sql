@@ -1,6 +1,6 @@
--- What the semantic index is made from: the vectors of each record beside its row, and what is still
--- to be done. Triggers note it, so whoever writes a record need not know of any of this. They delete
--- and insert: the conflict clause of the statement that fires them would override one of their own.
+-- The vectors that the semantic index is built from, and the work still to do. Triggers record it, so
+-- code that writes records need not know about it. They delete and insert, because the conflict
+-- clause of the statement that fires them would override their own.
 
 -- Records whose vectors are missing or out of date.
 CREATE TABLE pending (
@@ -12,7 +12,7 @@ CREATE TABLE pending (
 );
 CREATE INDEX pending_by_time ON pending (created_at_epoch);
 
--- Records whose vectors, or whose filters, an index has to take over; the last change of each.
+-- Records whose vectors or filter values an index has to apply; the last change of each.
 CREATE TABLE changes (
     sequence INTEGER PRIMARY KEY AUTOINCREMENT,
     kind TEXT NOT NULL,
@@ -20,8 +20,8 @@ CREATE TABLE changes (
     UNIQUE (kind, record)
 );
 
--- `name` tells the vectors of this store from others' on a shared server; `rebuilds` counts how
--- often the user asked for an index made anew.
+-- `name` distinguishes the vectors of this store from others on a shared server; `rebuilds` counts
+-- how often the user has requested a rebuild.
 CREATE TABLE semantic (
     id INTEGER PRIMARY KEY CHECK (id = 1),
     name TEXT NOT NULL,

@@ -1,5 +1,5 @@
--- What reading each record costs in tokens, counted whenever one is written: a quarter of the bytes
--- of its JSON, as answers show it. A view for each kind says how, so that it stands once.
+-- The cost of reading each record in tokens, computed on every write: a quarter of the bytes of its
+-- JSON in answers. One view per kind has the formula.
 CREATE TABLE costs (
     kind TEXT NOT NULL,
     record INTEGER NOT NULL,
@@ -7,7 +7,7 @@ CREATE TABLE costs (
     discovery_tokens INTEGER NOT NULL,
     PRIMARY KEY (kind, record)
 ) WITHOUT ROWID;
--- What tells one discovery from another, where its cost is known.
+-- The columns that identify a discovery, where its cost is known.
 CREATE INDEX observations_by_discovery ON observations (
     project, session_id, prompt_number, discovery_tokens, created_at_epoch
 ) WHERE discovery_tokens > 0;

@@ -1,4 +1,4 @@
-"""The schema, step by step: each *.sql file here is one step, applied in one transaction."""
+"""Migrates the schema: each *.sql file here is one step, applied in one transaction."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from memsvc.adapters.sqlite.connections import immediate
 from memsvc.core.errors import StoreDamaged, StoreTooNew
 
 APPLICATION_ID: Final = 0x6D656D73
-""""mems": tells our files from those of other programs."""
+""""mems": distinguishes our files from those of other programs."""
 
 _FOLDER: Final = resources.files(__package__)
 _FILES: Final = sorted(file.name for file in _FOLDER.iterdir() if file.name.endswith(".sql"))
@@ -18,7 +18,7 @@ STEPS: Final = tuple(name.removesuffix(".sql") for name in _FILES)
 
 
 def migrate(connection: sqlite3.Connection) -> list[str]:
-    """Bring a store up to date and return the steps that ran; a failed step leaves no trace.
+    """Migrate a store and return the steps that ran; a failed step leaves no trace.
 
     Raises StoreDamaged for another program's database, StoreTooNew for one from a newer memsvc.
     """
@@ -27,7 +27,7 @@ def migrate(connection: sqlite3.Connection) -> list[str]:
 
 
 def pending(connection: sqlite3.Connection) -> list[str]:
-    """The steps that a store still lacks, in order."""
+    """The steps that still have to run, in order."""
     return list(STEPS[_version(connection) :])
 
 
@@ -45,7 +45,7 @@ def check_owner(connection: sqlite3.Connection) -> None:
 
 
 def statements(script: str) -> Iterator[str]:
-    """The single statements of a SQL script; triggers count as one."""
+    """The statements of an SQL script, one by one; a trigger is one statement."""
     statement = ""
     for line in script.splitlines(keepends=True):
         statement += line
@@ -62,7 +62,7 @@ def _version(connection: sqlite3.Connection) -> int:
 def _apply(connection: sqlite3.Connection, step: str) -> bool:
     script = _FOLDER.joinpath(f"{step}.sql").read_text("utf-8")
     with immediate(connection):
-        if step not in pending(connection):  # another process was quicker
+        if step not in pending(connection):  # another process was faster
             return False
         for statement in statements(script):
             connection.execute(statement)
