@@ -228,7 +228,7 @@ def test_a_missing_folder_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_a_repository_without_commits_is_one_sentence(repository: Repository) -> None:
-    with pytest.raises(SourceUnreadable, match="has no commit yet"):
+    with pytest.raises(SourceUnreadable, match="has no commits yet"):
         read_git(repository.path)
 
 

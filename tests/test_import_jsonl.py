@@ -74,12 +74,12 @@ def test_standard_input_is_read_for_a_dash(tmp_path: Path, monkeypatch: pytest.M
         ("[1, 2]", "expected a JSON object"),
         ('"text"', "expected a JSON object"),
         ("[" * 100_000, "nested too deeply"),
-        ('{"title": 5}', "title: expected text, was given 5"),
-        ('{"title": "x", "created_at": "soon"}', "created_at_epoch: 'soon' is not a date"),
+        ('{"title": 5}', "title: expected text; given 5"),
+        ('{"title": "x", "created_at": "soon"}', "created_at_epoch: given 'soon'; not a date"),
         ('{"title": "x", "created_at_epoch": 1e999}', "created_at_epoch"),
         ('{"title": "x", "created_at_epoch": NaN}', "created_at_epoch"),
         ('{"kind": "dream", "title": "x"}', "'dream' is not a kind"),
-        ('{"type": "bugfix"}', "nothing to remember"),
+        ('{"type": "bugfix"}', "the record has no text"),
     ],
 )
 def test_a_bad_line_is_refused_alone_with_place_and_reason(

@@ -170,7 +170,8 @@ def test_memories_near_in_meaning_are_listed_with_match_percent_and_date(
 def test_memories_near_in_meaning_need_an_index_and_say_so(ask: Ask) -> None:
     ((failed, text),) = answers(ask, ("search_memories", {"query": "x"}))
     assert failed
-    assert text.startswith("This worker has no semantic index.\nhelp: http://127.0.0.1:")
+    assert text.startswith("This worker has no semantic index; use /api/search")
+    assert "\nhelp: http://127.0.0.1:" in text
 
 
 def test_the_guide_answers_under_both_its_names_without_a_worker(ask_alone: Ask) -> None:

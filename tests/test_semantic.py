@@ -255,7 +255,7 @@ def test_a_hit_is_explained_by_words_and_by_meaning(semantic_client: FlaskClient
     page = get(semantic_client, "/api/search/observations", query="double charge", explain=1)
     parts = page["results"][0]["explain"]
     assert parts["lexical"] > 0 < parts["semantic"]
-    assert f"meaning {parts['semantic']}" in parts["line"]
+    assert f"semantic {parts['semantic']}" in parts["line"]
 
 
 def test_a_hit_by_meaning_alone_says_so(charged: FlaskClient) -> None:
@@ -474,8 +474,8 @@ def test_no_question_is_embedded_while_the_index_is_not_asked(own_store: SqliteS
 
 
 BROKEN = [
-    (_loading, "The semantic index is loading."),
-    (_behind, "Still indexing: 23 records are to be done."),
+    (_loading, "The semantic index is loading; try again in a moment."),
+    (_behind, "Still indexing: 23 records are pending."),
     (_failing, "The index is not well; let it rest."),
     (_off, SWITCHED_OFF),
 ]
@@ -799,7 +799,7 @@ def test_index_without_a_worker_embeds_here_and_a_rebuild_ranks_the_same(
     filled: Path, semantic: str
 ) -> None:
     first = run(filled, semantic, "index")
-    assert (first.exit_code, first.stdout) == (0, "The semantic index knows all records.\n")
+    assert (first.exit_code, first.stdout) == (0, "All records are in the semantic index.\n")
     before = ranking(filled, semantic)
     assert before[0][0] == 1
     assert len(before) == len(ITEMS)
@@ -810,14 +810,17 @@ def test_index_without_a_worker_embeds_here_and_a_rebuild_ranks_the_same(
 
 def test_index_with_nothing_to_do_says_so(tmp_path: Path) -> None:
     result = run(tmp_path, "exact", "index")
-    assert (result.exit_code, result.stdout) == (0, "The semantic index knows all records.\n")
+    assert (result.exit_code, result.stdout) == (0, "All records are in the semantic index.\n")
 
 
 @pytest.mark.parametrize("flags", [[], ["--rebuild"]])
 def test_index_of_what_is_switched_off_is_an_error(tmp_path: Path, flags: list[str]) -> None:
     result = run(tmp_path, "off", "index", *flags)
     assert result.exit_code == commands.FAILED
-    assert result.stderr == "memsvc: Semantic search is switched off (MEMSVC_SEMANTIC=off).\n"
+    assert (
+        result.stderr
+        == "memsvc: Semantic search is switched off; unset MEMSVC_SEMANTIC to use it.\n"
+    )
 
 
 def test_index_with_a_worker_waits_for_it_and_a_rebuild_ranks_the_same(

@@ -237,7 +237,7 @@ FORMATTING = "operations/formatting.md"
 BREAKS: dict[str, tuple[Callable[[Path], object], str]] = {
     "no SKILL.md": (lambda root: (root / "SKILL.md").unlink(), "is missing"),
     "no frontmatter": (edit("SKILL.md", "---\n", ""), "no frontmatter"),
-    "nothing below it": (without_body, "says nothing"),
+    "nothing below it": (without_body, "is empty"),
     "a key too many": (line("argument-hint", "words"), "'argument-hint' is not allowed"),
     "a key twice": (edit("SKILL.md", "license:", "name: x\nlicense:"), "'name' is given twice"),
     "no key": (edit("SKILL.md", "license:", "license"), "is not `key: value`"),
@@ -254,16 +254,16 @@ BREAKS: dict[str, tuple[Callable[[Path], object], str]] = {
     "a tag in the description": (line("description", "Finds x<y"), "without < and >"),
     "long compatibility": (line("compatibility", "x" * 501), "compatibility has 501"),
     "no compatibility": (line("compatibility", ""), "compatibility has 0"),
-    "metadata that is no map": (line("metadata", "yes"), "metadata is not a map"),
+    "metadata that is no map": (line("metadata", "yes"), "metadata is not a mapping"),
     "a heavy start": (line("description", "語" * 300), "name and description: 2"),
     "a heavy body": (edit("SKILL.md", "\n## Pitfalls", "\nx" * 600), "body of SKILL.md: "),
     "a heavy page": (edit(FORMATTING, "**Text**", "x" * 900), f"{FORMATTING}: "),
     "a wordy page": (edit(FORMATTING, "**Text**", "x " * 200), " words; allowed: 350"),
     "a heavy tree": (edit("SKILL.md", "\n## Pitfalls", "\nx" * 900), "all pages: "),
-    "a link to nothing": (edit("SKILL.md", "(operations/help.md)", "(help.md)"), "not there"),
-    "a link from a page to nothing": (edit(FORMATTING, "**Text**", "[x](y.md)"), "not there"),
+    "a link to nothing": (edit("SKILL.md", "(operations/help.md)", "(help.md)"), "does not exist"),
+    "a link from a page to nothing": (edit(FORMATTING, "**Text**", "[x](y.md)"), "does not exist"),
     "a link out of the skill": (edit(FORMATTING, "**Text**", "[x](../../x.md)"), "outside"),
-    "a page too deep": (add("operations/more/x.md", "x"), "deeper than one folder"),
+    "a page too deep": (add("operations/more/x.md", "x"), "more than one folder deep"),
     "a page nobody is led to": (add("operations/x.md", "x"), "does not link to operations/x.md"),
 }
 
@@ -391,7 +391,9 @@ def test_a_target_that_cannot_be_written_is_one_sentence(blocked: str, home: Pat
     add(blocked, "a file")(home)
     result = run("skill", "install", "--user")
     assert result.exit_code == FAILED
-    assert re.fullmatch(r"memsvc: The skill cannot be put at .*mem-search: .*\.\n", result.stderr)
+    assert re.fullmatch(
+        r"memsvc: The skill cannot be installed at .*mem-search: .*\.\n", result.stderr
+    )
     assert (home / blocked).read_text() == "a file"
 
 

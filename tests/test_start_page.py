@@ -57,7 +57,9 @@ def test_it_says_what_the_last_summary_learned_and_left_to_do(client: FlaskClien
 
 def test_it_says_what_it_all_costs_and_how_to_dig_deeper(client: FlaskClient) -> None:
     text = page(client, project="shop", limit=2)
-    assert re.search(r"Reading all listed: \d+ tokens; learning it cost 1200, \d+ % saved\.", text)
+    assert re.search(
+        r"Reading all of these: \d+ tokens; learning them cost 1200, so reading saves \d+%\.", text
+    )
     assert "memsvc search WORDS" in text
     assert "memsvc timeline 1 " in text
     assert text.endswith("memsvc read 1,2\n")
@@ -100,14 +102,14 @@ def test_it_is_text_unless_json_is_asked_for(client: FlaskClient) -> None:
 def test_an_empty_store_is_a_welcome_of_two_lines(own_client: FlaskClient) -> None:
     lines = page(own_client).splitlines()
     assert len(lines) == 2
-    assert "nothing remembered yet" in lines[0]
+    assert "no records yet" in lines[0]
     assert "memsvc import" in lines[1]
 
 
 def test_a_project_without_memories_is_two_lines_that_name_the_nearest(client: FlaskClient) -> None:
     lines = page(client, project="shopp").splitlines()
     assert len(lines) == 2
-    assert "Projects with memories: shop." in lines[1]
+    assert "Projects with records: shop." in lines[1]
 
 
 def test_a_store_of_summaries_alone_shows_the_last_one(

@@ -67,8 +67,8 @@ def test_without_a_worker_a_command_exits_with_3_and_names_the_command_that_star
     assert sum(waits) < BOUND
     assert result.exit_code == commands.NO_WORKER == 3
     assert re.fullmatch(
-        rf"memsvc: No worker answers at http://127\.0\.0\.1:{free_port} \(\w+\)\. "
-        r"Start it: memsvc start\n",
+        rf"memsvc: No worker is running at http://127\.0\.0\.1:{free_port} \(\w+\)\. "
+        r"Start one: memsvc start\n",
         result.stderr,
     )
     assert not result.stdout
@@ -110,18 +110,18 @@ def test_start_brings_up_a_worker_that_later_commands_find_and_stop_ends(
         assert started.returncode == 0, started.stderr
         assert run("address").stdout.strip() == started.stdout.split()[-1]
         assert run("search", "anything").exit_code == 0
-        assert run("start").stdout.endswith(" already\n")
+        assert run("start").stdout.startswith("memsvc is already running on ")
     finally:
         stopped = run("stop")
     assert stopped.stdout == "stopped\n"
     assert not (home / "worker.json").exists()
-    assert run("stop").stdout == "no worker runs over this store\n"
+    assert run("stop").stdout == "no worker is running for this store\n"
 
 
 def test_start_listens_where_it_is_told(free_port: str) -> None:
     started = start(free_port)
     try:
-        assert started.stdout == f"memsvc listens on http://127.0.0.1:{free_port}\n"
+        assert started.stdout == f"memsvc is running on http://127.0.0.1:{free_port}\n"
         assert run("health", MEMSVC_PORT=free_port).exit_code == 0
     finally:
         assert run("stop", MEMSVC_PORT=free_port).stdout == "stopped\n"

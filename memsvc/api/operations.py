@@ -1,4 +1,4 @@
-"""The table of operations, the source of routes, help, OpenAPI, commands, tools and skill pages."""
+"""The table of operations: routes, help, OpenAPI, commands, MCP tools, skill pages come from it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -365,15 +365,14 @@ OPERATIONS: tuple[Operation, ...] = (
         argument="query",
         tool=Tool(
             "search",
-            "Start here. Returns an index, one row per record: ref, date, type, title, "
-            "tokens to read.",
+            "Start here. Returns an index: ref, date, type, title, tokens to read.",
         ),
     ),
     Operation(
         name="semantic",
         path="/api/search/semantic",
         command="search semantic",
-        summary="Find the records most similar to a description, whatever words they use.",
+        summary="Find the records most similar to a text, whatever their words.",
         when="when you cannot guess the words that a record uses",
         read=requests.nearest_request,
         run=semantic_search.search_memories,
@@ -392,7 +391,7 @@ OPERATIONS: tuple[Operation, ...] = (
         text=write_matches,
         tool=Tool(
             "search_memories",
-            "Use it when search finds nothing. Returns an index with the match in percent.",
+            "Use it when search finds nothing. Returns an index with match percent.",
         ),
     ),
     Operation(
@@ -407,7 +406,7 @@ OPERATIONS: tuple[Operation, ...] = (
         parameters={
             **parameters.anchor(required=False),
             **parameters.query(
-                required=False, description="words to search for; the best match becomes the anchor"
+                required=False, description="words whose best match becomes the anchor"
             ),
             **_around(),
         },

@@ -6,7 +6,7 @@ from typing import Final
 from memsvc.core.ports.store import Clock, Store
 from memsvc.core.ports.vectors import SemanticSearch
 
-SWITCHED_OFF: Final = "Semantic search is switched off (MEMSVC_SEMANTIC=off)."
+SWITCHED_OFF: Final = "Semantic search is switched off; unset MEMSVC_SEMANTIC to use it."
 
 
 @dataclass(frozen=True, slots=True)

@@ -252,7 +252,7 @@ def rendering() -> Fields:
 def paging() -> Fields:
     """The parameters of every search besides its query and its filters."""
     order = "default: relevance with a query, else date_desc"
-    explain = "1: explain each record's score"
+    explain = "1: explain each score"
     return {
         **limit("records per page", 20, 100),
         **seldom(
