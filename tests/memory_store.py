@@ -441,8 +441,9 @@ class MemoryStore:
                     state.pending[ref] = state.next(), record.created_at_epoch
 
     def pending(self, limit: int) -> list[Pending]:
-        waiting = [(moment, ref.id, n, ref) for ref, (n, moment) in self._now.pending.items()]
-        return [Pending(n, ref) for _, _, n, ref in sorted(waiting, reverse=True)[:limit]]
+        queued = self._now.pending.items()
+        waiting = sorted((moment, ref.id, ref.kind, n) for ref, (n, moment) in queued)[::-1]
+        return [Pending(n, Ref(kind, id)) for _, id, kind, n in waiting[:limit]]
 
     def count_pending(self) -> int:
         return len(self._now.pending)

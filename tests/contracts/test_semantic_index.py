@@ -477,9 +477,9 @@ def test_what_is_closed_says_so(adapter: str, open_one: Open) -> None:
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-sys.path.insert(0, sys.argv[1])
-from test_index_contract import DIMENSION, made, open_chroma, open_sqlite_vec
-folder = Path(sys.argv[2])
+sys.path[:0] = sys.argv[2:]
+from test_semantic_index import DIMENSION, made, open_chroma, open_sqlite_vec
+folder = Path(sys.argv[1])
 indexes = open_chroma(folder / "chroma", DIMENSION), open_sqlite_vec(folder / "v.db", DIMENSION)
 for index in indexes:
     index.upsert([made(record) for record in range(50)])
@@ -490,7 +490,8 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_after_a_kill_the_position_is_no_newer_than_the_data(tmp_path: Path) -> None:
-    words = [sys.executable, "-c", KILLED, str(Path(__file__).parent), str(tmp_path)]
+    folders = map(str, Path(__file__).parents[:2])
+    words = [sys.executable, "-c", KILLED, str(tmp_path), *folders]
     ran = subprocess.run(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True, check=False)
     assert ran.returncode == -signal.SIGKILL, ran.stderr
     for index in (
