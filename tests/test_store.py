@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from old_stores import bring_back, first_schema
+from profiles import HALF
 from samples import fill, numbered
 from strategies import records
 
@@ -176,6 +177,7 @@ ACTIONS = st.lists(
 )
 
 
+@HALF
 @given(actions=ACTIONS)
 def test_index_and_labels_agree_with_the_rows_whatever_is_written_and_forgotten(
     template: Path, actions: list[list[Record] | Ref]
