@@ -251,7 +251,7 @@ def test_rare_words_first_finds_the_same_best_records(
     search = ask_many("parser merge cache lock index")
     exact = ids(search)[:10]
     monkeypatch.setattr(fulltext, "MAX_RARE", 150)
-    rare, common = fulltext._split(search, list(search.worth))
+    rare, common = fulltext._split(search, list(search.idfs))
     assert rare
     assert common
     assert len(set(exact) & set(ids(search)[:10])) >= 8
