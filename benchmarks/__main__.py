@@ -21,6 +21,7 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
+
 keep = click.option(
     "--keep",
     type=click.Path(file_okay=False, path_type=Path),
@@ -49,9 +50,7 @@ def benchmarks() -> None:
 @click.option("--set", "names", multiple=True, help="Only this set; can be repeated.")
 @click.option("--compressed", is_flag=True, help="Move dates forward; compare with days=all.")
 @click.option("--project-filter", is_flag=True, help="Also run each query within its project.")
-@click.option(
-    "--floors", type=FILE, help="JSON: for each set, the lowest value allowed for each metric."
-)
+@click.option("--floors", type=FILE, help="JSON: the lowest value allowed, per set and metric.")
 @keep
 @semantic
 @as_json
@@ -79,7 +78,7 @@ def quality(
     )
 
 
-@benchmarks.command(short_help="What does each component of the ranking add?")
+@benchmarks.command(short_help="What does each feature of the ranking add?")
 @click.argument("folder", type=FOLDER)
 @click.option("--set", "names", multiple=True, help="Only this set; can be repeated.")
 @click.option("--project-filter", is_flag=True, help="Run locomo_* within each query's project.")
@@ -88,7 +87,7 @@ def quality(
 def ablation(
     folder: Path, names: tuple[str, ...], project_filter: bool, keep: Path | None, as_json: bool
 ) -> None:
-    """What does each component of the ranking add? FOLDER holds evaluation sets, one per folder.
+    """What does each feature of the ranking add? FOLDER holds evaluation sets, one per folder.
 
     Does not use HTTP. If MEMSVC_CHROMA_URL is set, there is a row for the Chroma server.
     """
@@ -135,9 +134,7 @@ def hostile(corpus: Path, count: int, words: int, seed: int, as_json: bool) -> N
 
 @benchmarks.command(short_help="What do rows cost, and are token budgets kept?")
 @click.argument("corpus", type=FILE)
-@click.option(
-    "--count", default=1000, show_default=True, help="Random queries to test budgets with."
-)
+@click.option("--count", default=1000, show_default=True, help="Random queries to run.")
 @click.option("--tokenizer", type=FILE, help="A tokenizer.json to compare the estimator with.")
 @as_json
 def tokens(corpus: Path, count: int, tokenizer: Path | None, as_json: bool) -> None:
@@ -148,8 +145,9 @@ def tokens(corpus: Path, count: int, tokenizer: Path | None, as_json: bool) -> N
 @benchmarks.command(short_help="How many tokens do rows save compared with full records?")
 @as_json
 def savings(as_json: bool) -> None:
-    """How many tokens do rows save compared with full records? Measured on the bundled sample with
-    the tasks of the skill's evals.
+    """How many tokens do rows save compared with full records?
+
+    Measured on the bundled sample, with the tasks of the skill's evals.
     """
     sys.exit(saving.measure_savings(as_json=as_json))
 
@@ -158,28 +156,22 @@ def savings(as_json: bool) -> None:
 @click.argument("corpus", type=FILE)
 @as_json
 def session_start(corpus: Path, as_json: bool) -> None:
-    """How soon do the session-start page, the hook and the MCP server answer? CORPUS is JSON Lines,
-    plain or .gz.
+    """How soon do the session-start page, the hook and the MCP server answer?
 
-    The hook runs with a running, a stopped and a hanging worker, a locked store and 10 MB of
-    records.
+    CORPUS is JSON Lines, plain or .gz. The hook runs with a worker that is up, down and hanging,
+    with a locked store, and with 10 MB of records.
     """
     sys.exit(starting.measure_start(corpus, as_json=as_json))
 
 
-@benchmarks.command(
-    short_help="Does anything get lost when the worker is killed or its index damaged?"
-)
+@benchmarks.command(short_help="Is anything lost when the worker is killed?")
 @click.argument("corpus", type=FILE)
-@click.option("--kills", default=20, show_default=True, help="How often the worker is killed.")
-@click.option(
-    "--records", default=1500, show_default=True, help="Records written during the kills."
-)
+@click.option("--kills", default=20, show_default=True, help="Times to kill the worker.")
+@click.option("--records", default=1500, show_default=True, help="Records to write meanwhile.")
 @click.option("--seed", default=1, show_default=True, help="Seed of the random moments.")
 @as_json
 def durability(corpus: Path, kills: int, records: int, seed: int, as_json: bool) -> None:
-    """Does anything get lost when the worker is killed while it embeds, or when its index is
-    damaged?
+    """Is anything lost when the worker is killed while it embeds, or its index damaged?
 
     CORPUS is JSON Lines, plain or .gz. It also checks that no process or file is left behind.
     """
@@ -191,9 +183,7 @@ def durability(corpus: Path, kills: int, records: int, seed: int, as_json: bool)
 
 
 def _with_command(arguments: list[str]) -> list[str]:
-    """Add the command for a bare path: quality for a folder, speed for a file. No arguments mean
-    --help.
-    """
+    """Add the command to a bare path: quality for a folder, speed for a file."""
     if not arguments:
         return ["--help"]
     path = Path(arguments[0])

@@ -1,4 +1,4 @@
-"""What does each component of the ranking add? Evaluation sets ranked with it, and without it."""
+"""What does each feature of the ranking add? Ranks evaluation sets with it and without it."""
 
 import os
 import sys

@@ -18,7 +18,7 @@ from memsvc.configuration.bootstrap import load_embedder
 NOTICE = 20.0
 """Seconds within which answers must say that the index is broken."""
 
-LOADING: Final = frozenset({"The semantic index is loading; try again in a moment."})
+LOADING: Final = frozenset({"The semantic index is loading."})
 """What a worker says for a moment after its start."""
 
 
@@ -63,7 +63,7 @@ def _damaged(
 
 
 def _locked(trial: Trial, queries: Sequence[str]) -> Row:
-    """Start a worker whose index another process locks: it must start, report it, and recover."""
+    """Start a worker whose index is locked: it must start, report it, and recover."""
     say("index locked by another process")
     with serving(trial) as worker:
         _await(worker)
@@ -85,7 +85,7 @@ def _held_index(trial: Trial) -> Iterator[None]:
 
 
 def _row(name: str, seen: set[str], seconds: float) -> Row:
-    return {"index": name, "s to heal": seconds, "said": _shortened(seen)}
+    return {"index": name, "s to rebuild": seconds, "said": _shortened(seen)}
 
 
 def _shortened(seen: set[str]) -> str:
@@ -169,13 +169,13 @@ def _stir(trial: Trial, worker: Worker) -> None:
 def _heal(
     trial: Trial, queries: Sequence[str], worker: Worker, before: Answers, name: str
 ) -> float:
-    """Rebuild with `memsvc index` and check that the rankings are as before; return the seconds."""
+    """Run `memsvc index --rebuild`, check that the rankings are as before, return the seconds."""
     started = time.monotonic()
     process = start_command(trial.home, "index", "--rebuild", semantic=INDEX)
     code = process.wait(10 * PATIENCE)
     seconds = time.monotonic() - started
     trial.check(code == 0, f"--rebuild failed after it was {name}: {last_words(trial.home)[-300:]}")
-    after = _ask(trial, worker, queries, f"after it was {name} and healed")
+    after = _ask(trial, worker, queries, f"after it was {name} and rebuilt")
     trial.check(
         not any(after.lacks), f"rebuilt, but answers still lack something: {after.lacks[:1]}"
     )

@@ -44,7 +44,7 @@ class Client:
         self._connection = http.client.HTTPConnection(host, port, timeout=120)
 
     def get(self, url: str, accept: str = "application/json") -> Answer:
-        """The answer to a request; a broken connection gives an answer with status FAILED."""
+        """The answer to a request; a broken connection gives one with NO_ANSWER."""
         started = time.perf_counter()
         try:
             self._connection.request("GET", url, headers={"Accept": accept})

@@ -25,7 +25,7 @@ from memsvc.core.semantic.cosines import rank_all
 from memsvc.core.semantic.passages import embedding_texts
 
 SOONEST, LATEST = 0.2, 4.0
-"""Seconds after its start within which a worker is killed; in the first it loads its model."""
+"""Seconds after its start in which a worker is killed; in the first it loads its model."""
 
 BATCH = 20
 """Maximum records per write."""
@@ -37,7 +37,7 @@ TOP = 10
 """How many of the nearest records must be exact."""
 
 NEAR = 2e-3
-"""The error that half precision and another order of additions may cause in a component."""
+"""The error that half precision and another order of additions may cause in a vector."""
 
 
 def kill_often(trial: Trial, items: Sequence[Item], kills: int) -> Row:
@@ -179,7 +179,7 @@ def _check_index(
     records: Mapping[Ref, Record],
     embedder: Embedder,
 ) -> None:
-    """Check that the index has all vectors of the store and finds the same as exact comparison."""
+    """Check that the index has all vectors and finds the same as an exact comparison."""
     counted = sum(map(len, vectors.values()))
     trial.check(index.count() == counted, f"the index has {index.count()}, not {counted} vectors")
     for ref in trial.chance.sample(sorted(records), min(QUERIES, len(records))):

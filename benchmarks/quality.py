@@ -1,4 +1,4 @@
-"""Is the right record found? Evaluation sets, asked over HTTP."""
+"""Is the right record found? Runs evaluation sets over HTTP."""
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -65,7 +65,7 @@ def measure_quality(
     place: Place,
     as_json: bool,
 ) -> int:
-    """Measure the evaluation sets in a folder; the exit code says if all floors were reached."""
+    """Measure the sets in a folder; the exit code says whether all floors were reached."""
     least = read_floors(floors)
     variants = [DEFAULT, *([ALL_DAYS] if compressed else [])]
     variants += [IN_PROJECT] if project_filter else []

@@ -31,8 +31,7 @@ REQUESTS = 500
 RUNS = 7
 
 PAGE_MS, HOOK_SECONDS, MCP_SECONDS, TOOL_TOKENS = 10.0, 1.5, 1.5, 1200
-"""Limits: the median for the page, the worst case for the hook and the server, tokens of all tools.
-"""
+"""Limits: median for the page, worst case for the hook and the server, tokens of all tools."""
 
 Row = dict[str, Any]
 

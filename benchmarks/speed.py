@@ -67,7 +67,7 @@ def _notes(derived: int) -> str:
     if not derived:
         return "sessions and prompts come from the corpus"
     return (
-        f"the corpus lacks sessions or prompts; {derived:,} were made from the first record of "
+        f"the corpus has no sessions or prompts; {derived:,} were made from the first record of "
         "each work session, after the timed import"
     )
 

@@ -35,7 +35,7 @@ Patch = tuple[ModuleType, str, object]
 
 
 def _by_search(services: Services, search: SearchRequest) -> list[Ref]:
-    """The results of a search. Raises ClickException if semantic search is unavailable."""
+    """The results of a search. Raises ClickException if a needed semantic search fails."""
     found = ranking.rank_candidates(services, search)
     if found.degraded:
         raise click.ClickException(found.degraded)
@@ -96,9 +96,9 @@ class Way:
 
 
 FIXED_VOTE = (
-    (fusion, "BASE_WEIGHT", 0.6),
-    (fusion, "COVERAGE_WEIGHT", 0.0),
-    (fusion, "COSINE_WEIGHT", 0.0),
+    (fusion, "WORDS_LEAST", 0.6),
+    (fusion, "WORDS_COVERED", 0.0),
+    (fusion, "WORDS_NEAR", 0.0),
 )
 NO_BONUSES = ((bonuses, "NEIGHBOURS_BONUS", 0.0), (bonuses, "EXACT_BONUS", 0.0))
 FLAT = {kind: (fulltext.TEXT_WEIGHT, *others) for kind, (_, *others) in fulltext.WEIGHTS.items()}
@@ -172,9 +172,10 @@ def without_parts(record: Record, vectors: Vector) -> Vector:
 
 
 def without_title(record: Record, vectors: Vector, embed: Callable[[str], Vector]) -> Vector:
-    """The vectors of a record with its title removed from the first. For a long record, that leaves
-    the mean of its passages. Any other is assumed to have length 1; with files it is a little
-    shorter, so a little of the title remains.
+    """The vectors of a record with its title removed from the first.
+
+    For a long record, that leaves the mean of its passages. Any other is assumed to have length 1;
+    with files it is a little shorter, so a little of the title remains.
     """
     (*_, (title, weight)) = mixture = embedding_texts(record)[0]
     if sum(each for _, each in mixture) < 1 + weight / 2:  # the other weights add up to 1

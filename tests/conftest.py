@@ -10,10 +10,11 @@ import profiles  # noqa: F401 - before any property test is made
 import pytest
 from fake_semantic import indexed
 from flask.testing import FlaskClient
-from samples import NOW, fill, services_over
+from samples import NOW, fill, new_store, services_over
 from workers import PATIENCE, PATIENT, Worker, running_worker, unused_port
 
 from memsvc.adapters.sqlite.store import SqliteStore, open_store
+from memsvc.adapters.sqlite.vectors import SqliteVectors
 from memsvc.application.services import Services
 from memsvc.entrypoints.http.app import create_app
 
@@ -58,9 +59,15 @@ def semantic_client(store: SqliteStore) -> FlaskClient:
 @pytest.fixture
 def own_store(tmp_path: Path) -> Iterator[SqliteStore]:
     """An empty store of the test's own."""
-    opened = open_store(tmp_path / "memsvc.db")
+    opened = new_store(tmp_path / "memsvc.db")
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def vectors(own_store: SqliteStore) -> SqliteVectors:
+    """The vectors kept in the test's own store."""
+    return SqliteVectors(own_store.connections)
 
 
 @pytest.fixture

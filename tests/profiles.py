@@ -14,5 +14,8 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
+HALF = settings(max_examples=settings().max_examples // 2)
+"""For a property of which one example plays a history of writes."""
+
 FEWER = settings(max_examples=settings().max_examples // 4)
 """For a property of which one example asks for dozens of pages or fills a store of its own."""

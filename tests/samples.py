@@ -1,10 +1,13 @@
 """The hand-made memories that most tests look at, and small builders for others."""
 
+import tempfile
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-from memsvc.adapters.sqlite.store import SqliteStore
+from memsvc.adapters.sqlite.store import SqliteStore, open_store
 from memsvc.application.services import Services
 from memsvc.core.records import Kind, Observation, Prompt, Record, Summary, WorkSession
 
@@ -208,6 +211,20 @@ WORK_SESSIONS = (
 RECORDS: tuple[Record, ...] = (*OBSERVATIONS, *SUMMARIES, *PROMPTS)
 
 
+def new_store(path: Path) -> SqliteStore:
+    """An empty store at this path: a copy, as making one takes ten times as long."""
+    path.write_bytes(_empty_store())
+    return open_store(path)
+
+
+@cache
+def _empty_store() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "memsvc.db"
+        open_store(path).close()
+        return path.read_bytes()
+
+
 def fill(store: SqliteStore) -> None:
     """Write the sample memories; ids follow their order, so observation 1 is `#1`."""
     store.write(RECORDS, WORK_SESSIONS)
@@ -216,6 +233,11 @@ def fill(store: SqliteStore) -> None:
 def services_over(store: SqliteStore) -> Services:
     """The use cases over a store, at the samples' present moment."""
     return Services(store, lambda: NOW)
+
+
+def named(name: str, when: int = NOW, **given: Any) -> Observation:
+    """An observation whose title and source id are this name."""
+    return Observation(source="t", source_id=name, title=name, created_at_epoch=when, **given)
 
 
 def numbered(records: Iterable[Record]) -> list[Record]:

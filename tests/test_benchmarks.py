@@ -69,6 +69,12 @@ def sets(tmp_path: Path, corpus: Path) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Enough rows to be counted, of few queries."""
+    monkeypatch.setattr("benchmarks.tokens.ROW_QUERIES", 20)
+
+
 def _run(*arguments: object) -> tuple[int, dict[str, Any]]:
     result = CliRunner().invoke(benchmarks, [*map(str, arguments), "--json"])
     assert result.stdout, result.output
@@ -240,6 +246,7 @@ def test_hostile_reports_statuses_and_words(corpus: Path) -> None:
     assert body["single words of titles"] == {"asked": 20, "misses": 0}
 
 
+@pytest.mark.usefixtures("few_rows")
 def test_tokens_keeps_budgets(corpus: Path) -> None:
     """Rows are counted, and no budget is exceeded."""
     code, body = _run("tokens", corpus, "--count", "3")
@@ -247,7 +254,7 @@ def test_tokens_keeps_budgets(corpus: Path) -> None:
     assert body["budgets"] == {"requests": 36, "exceeded or misstated": 0}
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("few_rows")
 def test_tokens_holds_the_estimator_against_a_tokenizer(corpus: Path, tmp_path: Path) -> None:
     """One token a word: fewer than a quarter of the bytes, for records and rows in both forms."""
     words = Tokenizer(WordLevel({"[UNK]": 0}, unk_token="[UNK]"))

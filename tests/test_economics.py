@@ -9,7 +9,7 @@ from flask.testing import FlaskClient
 from hypothesis import given
 from hypothesis import strategies as st
 from old_stores import bring_back
-from samples import DAY, NOW, fill, numbered
+from samples import DAY, NOW, fill, new_store, numbered
 from strategies import records
 
 from memsvc.adapters.sqlite.store import SqliteStore, open_store
@@ -91,14 +91,12 @@ def test_what_is_forgotten_costs_nothing_any_more(own_client: FlaskClient) -> No
 def test_the_store_counts_what_reading_costs_as_every_answer_does(
     tmp_path_factory: pytest.TempPathFactory, written: list[Record]
 ) -> None:
-    store = open_store(tmp_path_factory.mktemp("costs") / "memsvc.db")
-    try:
+    path = tmp_path_factory.mktemp("costs") / "memsvc.db"
+    with contextlib.closing(new_store(path)) as store:
         store.write(written)
         hits = store.page(list(Kind), Filter(), newest_first=True, limit=100, offset=0)
         found = store.records(hit.ref for hit in hits)
         assert store.economics().read == sum(read_tokens(r, ref) for ref, r in found.items())
-    finally:
-        store.close()
 
 
 def test_a_store_from_before_costs_were_kept_counts_them_when_it_is_opened(tmp_path: Path) -> None:

@@ -4,11 +4,6 @@ from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from samples import OBSERVATIONS
-
-from memsvc.core.paths import normal_path
 
 
 def _refs(page: Any) -> set[str]:
@@ -59,42 +54,6 @@ def test_a_value_like_no_other_leads_to_what_is_there(ask: Any) -> None:
 def test_a_type_of_ones_own_is_found_like_any_other(ask: Any) -> None:
     assert _refs(ask("/api/search/by-type", type="security-alert")) == {"15"}
     assert _refs(ask("/api/search", query="type:security-alert token")) == {"15"}
-
-
-ONE = {
-    "type": st.sampled_from(["bugfix", "decision", "discovery", "feature"]),
-    "concepts": st.sampled_from(["gotcha", "trade-off", "how-it-works", "why-it-exists"]),
-    "project": st.sampled_from(["shop", "api", "docs"]),
-    "files": st.sampled_from(["src", "src/payments", "README.md", "docs"]),
-}
-SOME = {name: st.lists(one, min_size=1, max_size=2, unique=True) for name, one in ONE.items()}
-
-
-@settings(deadline=None, max_examples=150, derandomize=True)
-@given(
-    filters=st.fixed_dictionaries({}, optional=SOME),
-    kinds=st.just({"kinds": "observation"}),
-    query=st.sampled_from([{}, {"query": "the worker payment checkout retry src idempotency"}]),
-)
-def test_filters_combine_as_and_over_fields_and_or_inside(
-    client: FlaskClient, filters: dict[str, list[str]], kinds: dict[str, str], query: dict[str, str]
-) -> None:
-    given_ = {name: ",".join(values) for name, values in filters.items()}
-    everything = {**kinds, "limit": "100", "dateStart": "2000-01-01", **query}
-    all_found = _refs(client.get("/api/search", query_string=everything).get_json())
-    page = client.get("/api/search", query_string={**everything, **given_}).get_json()
-    assert _refs(page) == {ref for ref in all_found if _fits(OBSERVATIONS[int(ref) - 1], filters)}
-
-
-def _fits(record: Any, filters: dict[str, list[str]]) -> bool:
-    paths = [f"/{normal_path(path)}/" for path in record.files_read + record.files_modified]
-    held = {
-        "type": lambda value: record.type.lower() == value,
-        "concepts": lambda value: value in [name.lower() for name in record.concepts],
-        "project": lambda value: record.project == value,
-        "files": lambda value: any(f"/{value}/" in path for path in paths),
-    }
-    return all(any(map(held[name], values)) for name, values in filters.items())
 
 
 @pytest.mark.parametrize(

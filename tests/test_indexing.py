@@ -13,12 +13,12 @@ from fake_semantic import DIMENSION, WordEmbedder, semantic_over, settle
 from hypothesis import given
 from hypothesis import strategies as st
 from profiles import FEWER
-from samples import DAY, NOW, fill
+from samples import DAY, NOW, fill, named, new_store
 from strategies import records
 from workers import PATIENCE
 
 from memsvc.adapters.indexes.exact import ExactIndex
-from memsvc.adapters.sqlite.store import SqliteStore, open_store
+from memsvc.adapters.sqlite.store import SqliteStore
 from memsvc.adapters.sqlite.vectors import SqliteVectors
 from memsvc.application.semantic.index_sync import (
     MAX_RECORDS,
@@ -60,11 +60,6 @@ class Forgetful(ExactIndex):
 
 
 @pytest.fixture
-def vectors(own_store: SqliteStore) -> SqliteVectors:
-    return SqliteVectors(own_store.connections)
-
-
-@pytest.fixture
 def index() -> ExactIndex:
     return ExactIndex(DIMENSION)
 
@@ -72,10 +67,6 @@ def index() -> ExactIndex:
 @pytest.fixture
 def model() -> WordEmbedder:
     return WordEmbedder()
-
-
-def named(name: str, when: int = NOW, **given_: object) -> Observation:
-    return Observation(source="t", source_id=name, title=name, created_at_epoch=when, **given_)
 
 
 def catch_up(vectors: SqliteVectors, model: WordEmbedder, index: ExactIndex) -> None:
@@ -264,7 +255,7 @@ def test_after_any_history_the_index_holds_exactly_what_the_records_say(
     steps: list[list[Record] | Ref | str],
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        store = open_store(Path(folder) / "memsvc.db")
+        store = new_store(Path(folder) / "memsvc.db")
         vectors, model, index = (
             SqliteVectors(store.connections),
             WordEmbedder(),

@@ -7,6 +7,7 @@ import pytest
 from flask.testing import FlaskClient
 from hypothesis import given
 from hypothesis import strategies as st
+from pages import every_page, get, refs_of, rows_of
 from profiles import FEWER
 from samples import DAY, HOUR, NOW, numbered, services_over
 
@@ -43,25 +44,6 @@ def _crowd() -> Iterator[Record]:
             yield Prompt(prompt_text=f"why {words}", **place)
         if number % 3:
             yield Summary(request=words, notes="parser " * (number % 5), **place)
-
-
-def _pages(client: FlaskClient, path: str, given: dict[str, Any]) -> Iterator[Any]:
-    """Every page, from the first to the one without a next."""
-    offset: int | None = 0
-    while offset is not None:
-        response = client.get(path, query_string={**given, "offset": offset})
-        assert response.status_code == 200
-        page = response.get_json()
-        assert page["next_offset"] is None or page["next_offset"] > offset
-        yield page
-        offset = page["next_offset"]
-
-
-def _rows(page: Any) -> list[Any]:
-    results = page["results"]
-    return (
-        results if isinstance(results, list) else [row for rows in results.values() for row in rows]
-    )
 
 
 QUERIES = st.sampled_from(
@@ -117,8 +99,8 @@ def test_pages_never_repeat_or_skip_and_the_total_is_what_they_hold(
     crowd: FlaskClient, request: tuple[str, dict[str, Any]]
 ) -> None:
     path, given_ = request
-    pages = list(_pages(crowd, path, given_))
-    refs = [row["ref"] for page in pages for row in _rows(page)]
+    pages = every_page(crowd, path, **given_)
+    refs = [ref for page in pages for ref in refs_of(page)]
     assert len(refs) == len(set(refs))
     assert {page["total"] for page in pages} == {len(refs)}
     assert [page["count"] for page in pages[:-1]] == [given_["limit"]] * (len(pages) - 1)
@@ -129,12 +111,10 @@ def test_pages_never_repeat_or_skip_and_the_total_is_what_they_hold(
 def test_pages_of_any_size_give_one_order(
     crowd: FlaskClient, given_: dict[str, Any], small: int
 ) -> None:
-    whole = [row["ref"] for page in _pages(crowd, "/api/search", given_) for row in _rows(page)]
+    whole = [ref for page in every_page(crowd, "/api/search", **given_) for ref in refs_of(page)]
     offset = len(whole) // 2
-    page = crowd.get(
-        "/api/search", query_string={**given_, "limit": small, "offset": offset}
-    ).get_json()
-    assert [row["ref"] for row in page["results"]] == whole[offset : offset + small]
+    page = get(crowd, "/api/search", **{**given_, "limit": small, "offset": offset})
+    assert refs_of(page) == whole[offset : offset + small]
 
 
 @FEWER
@@ -143,8 +123,8 @@ def test_scores_lie_between_0_and_1_and_never_rise(
     crowd: FlaskClient, given_: dict[str, Any]
 ) -> None:
     given_ = {**given_, "orderBy": "relevance"}
-    rows = [row for page in _pages(crowd, "/api/search", given_) for row in _rows(page)]
-    scores = [row.get("score", 0.0) for row in rows]
+    pages = every_page(crowd, "/api/search", **given_)
+    scores = [row.get("score", 0.0) for page in pages for row in rows_of(page)]
     assert all(0 <= score <= 1 for score in scores)
     assert scores == sorted(scores, reverse=True)
 
@@ -155,25 +135,18 @@ def test_date_orders_follow_time_over_all_kinds(
     crowd: FlaskClient, order: str, falling: bool, query: dict[str, str]
 ) -> None:
     given_ = {"orderBy": order, "limit": 100, "project": "shop", **query}
-    rows = [row for page in _pages(crowd, "/api/search", given_) for row in _rows(page)]
+    rows = [row for page in every_page(crowd, "/api/search", **given_) for row in rows_of(page)]
     moments = [(row["created_at_epoch"], row["id"]) for row in rows]
     assert moments == sorted(moments, reverse=falling)
     assert {row["kind"] for row in rows} == {"observation", "session", "prompt"}
 
 
 def test_with_and_without_a_query_ties_fall_in_the_same_order(crowd: FlaskClient) -> None:
-    given_ = {"orderBy": "date_desc", "limit": 100}
-    listed = [
-        r["ref"]
-        for p in _pages(crowd, "/api/search", {**given_, "dateStart": "400d"})
-        for r in _rows(p)
-    ]
-    matched = [
-        r["ref"]
-        for p in _pages(crowd, "/api/search", {**given_, "query": "payment"})
-        for r in _rows(p)
-    ]
-    assert listed == matched
+    listed, matched = (
+        every_page(crowd, "/api/search", orderBy="date_desc", limit=100, **given_)
+        for given_ in ({"dateStart": "400d"}, {"query": "payment"})
+    )
+    assert list(map(refs_of, listed)) == list(map(refs_of, matched))
 
 
 def test_no_query_lists_the_newest_first_and_a_query_ranks(crowd: FlaskClient) -> None:
@@ -192,8 +165,8 @@ def test_a_page_behind_the_last_is_empty(crowd: FlaskClient) -> None:
 
 
 def test_older_matches_follow_and_are_marked_and_counted(crowd: FlaskClient) -> None:
-    pages = list(_pages(crowd, "/api/search/observations", {"query": "ledger", "limit": 100}))
-    rows = [row for page in pages for row in _rows(page)]
+    pages = every_page(crowd, "/api/search/observations", query="ledger", limit=100)
+    rows = [row for page in pages for row in rows_of(page)]
     older = [row for row in rows if row.get("older")]
     assert all(row["created_at_epoch"] < NOW - 90 * DAY for row in older)
     assert {page["window"]["older_matches"] for page in pages} == {len(older)}
@@ -202,8 +175,8 @@ def test_older_matches_follow_and_are_marked_and_counted(crowd: FlaskClient) -> 
 
 @pytest.mark.parametrize("bound", [{"days": 30}, {"dateStart": "30d"}])
 def test_an_explicit_bound_is_hard(crowd: FlaskClient, bound: dict[str, Any]) -> None:
-    pages = _pages(crowd, "/api/search", {"query": "payment", "limit": 100, **bound})
-    rows = [row for page in pages for row in _rows(page)]
+    pages = every_page(crowd, "/api/search", query="payment", limit=100, **bound)
+    rows = [row for page in pages for row in rows_of(page)]
     assert rows
     assert all(row["created_at_epoch"] >= NOW - 30 * DAY for row in rows)
     assert not any("older" in row for row in rows)

@@ -17,6 +17,7 @@ from fake_semantic import DIMENSION, FailingIndex, WordEmbedder, indexed, semant
 from flask.testing import FlaskClient
 from hypothesis import given
 from hypothesis import strategies as st
+from pages import every_page, get, refs_of, rows_of
 from profiles import FEWER
 from samples import DAY, HOUR, NOW, RECORDS, fill, numbered
 from workers import Worker, wait_until
@@ -28,9 +29,8 @@ from memsvc.answers.budget import fit
 from memsvc.answers.page import Page
 from memsvc.answers.text import write_matches
 from memsvc.application.semantic.indexer import Factories
-from memsvc.application.semantic.switched_off import SwitchedOff
 from memsvc.application.semantic.worker import SemanticWorker
-from memsvc.application.services import Services
+from memsvc.application.services import SWITCHED_OFF, Services
 from memsvc.configuration.bootstrap import build_semantic, build_store
 from memsvc.configuration.settings import load_settings
 from memsvc.core.errors import SemanticUnavailable
@@ -75,22 +75,8 @@ CHARGED: tuple[Record, ...] = (
 
 
 def client_over(store: SqliteStore, semantic: SemanticSearch | None) -> FlaskClient:
-    return create_app(Services(store, lambda: NOW, semantic)).test_client()
-
-
-def get(client: FlaskClient, path: str, **given_: object) -> Any:
-    response = client.get(path, query_string=given_)
-    assert response.status_code == 200, response.get_data(as_text=True)
-    return response.get_json()
-
-
-def rows_of(page: Any) -> list[Any]:
-    found = page["results"]
-    return found if isinstance(found, list) else [row for part in found.values() for row in part]
-
-
-def refs_of(page: Any) -> list[str]:
-    return [row["ref"] for row in rows_of(page)]
+    missing = "" if semantic else SWITCHED_OFF
+    return create_app(Services(store, lambda: NOW, semantic, missing)).test_client()
 
 
 @pytest.fixture(scope="module")
@@ -303,14 +289,6 @@ def _crowd() -> Iterator[Record]:
             yield Summary(request=text, files_read=(f"src/{number % 3}.py",), **place)
 
 
-def every_page(client: FlaskClient, path: str, given_: dict[str, Any]) -> list[Any]:
-    pages, offset = [], 0
-    while offset is not None:
-        pages.append(get(client, path, **given_, offset=offset))
-        offset = pages[-1]["next_offset"]
-    return pages
-
-
 CROWD_QUERIES = st.sampled_from(
     ["billed", "customers", "billed users", "ledger billed -n3", '"charged users"', "parser", "n7"]
 )
@@ -325,8 +303,8 @@ def test_pages_of_any_size_give_the_same_sequence_and_the_total(
     crowd: FlaskClient, query: str, filters: dict[str, str], limit: int
 ) -> None:
     given_ = {"query": query, **filters}
-    whole = every_page(crowd, "/api/search", {**given_, "limit": 100})
-    pages = every_page(crowd, "/api/search", {**given_, "limit": limit})
+    whole = every_page(crowd, "/api/search", **given_, limit=100)
+    pages = every_page(crowd, "/api/search", **given_, limit=limit)
     rows = [row for page in pages for row in rows_of(page)]
     refs = [row["ref"] for row in rows]
     assert refs == [ref for page in whole for ref in refs_of(page)]
@@ -340,7 +318,7 @@ def test_pages_of_any_size_give_the_same_sequence_and_the_total(
 def test_older_matches_are_those_marked_over_all_pages(
     crowd: FlaskClient, query: str, limit: int
 ) -> None:
-    pages = every_page(crowd, "/api/search/observations", {"query": query, "limit": limit})
+    pages = every_page(crowd, "/api/search/observations", query=query, limit=limit)
     older = [row for page in pages for row in rows_of(page) if row.get("older")]
     assert {page["window"]["older_matches"] for page in pages} == {len(older)}
 
@@ -350,7 +328,7 @@ def test_older_matches_are_those_marked_over_all_pages(
 def test_scores_never_rise_over_all_pages(
     crowd: FlaskClient, query: str, filters: dict[str, str]
 ) -> None:
-    pages = every_page(crowd, "/api/search", {"query": query, "limit": 50, **filters})
+    pages = every_page(crowd, "/api/search", query=query, limit=50, **filters)
     scores = [row.get("score", 0.0) for page in pages for row in rows_of(page)]
     assert scores == sorted(scores, reverse=True)
     assert all(0 <= score <= 1 for score in scores)
@@ -358,8 +336,8 @@ def test_scores_never_rise_over_all_pages(
 
 def test_every_full_text_match_is_in_the_hybrid_answer(crowd: FlaskClient) -> None:
     given_ = {"query": "billed users", "limit": 100}
-    matches = every_page(crowd, "/api/search", {**given_, "orderBy": "date_desc"})
-    hybrid = every_page(crowd, "/api/search", {**given_, "days": "all"})
+    matches = every_page(crowd, "/api/search", **given_, orderBy="date_desc")
+    hybrid = every_page(crowd, "/api/search", **given_, days="all")
     assert {r for p in matches for r in refs_of(p)} <= {r for p in hybrid for r in refs_of(p)}
 
 
@@ -442,7 +420,7 @@ def test_the_list_keeps_to_a_budget_down_to_the_ref_alone(budget: int, form: str
 
 
 def test_without_an_index_the_semantic_route_is_unavailable(store: SqliteStore) -> None:
-    for semantic in (None, SwitchedOff(), semantic_over(store)):
+    for semantic in (None, semantic_over(store)):
         response = client_over(store, semantic).get("/api/search/semantic?query=billed")
         assert response.status_code == 503
         assert response.get_json()["code"] == "semantic_unavailable"
@@ -480,8 +458,8 @@ def _failing(store: SqliteStore) -> SemanticSearch:
     return semantic
 
 
-def _off(store: SqliteStore) -> SemanticSearch:
-    return SwitchedOff()
+def _off(store: SqliteStore) -> None:
+    """Nothing at all: the user does not want it."""
 
 
 def test_no_question_is_embedded_while_the_index_is_not_asked(own_store: SqliteStore) -> None:
@@ -499,7 +477,7 @@ BROKEN = [
     (_loading, "The semantic index is loading; try again in a moment."),
     (_behind, "Still indexing: 23 records are pending."),
     (_failing, "The index is not well; let it rest."),
-    (_off, "Semantic search is switched off; unset MEMSVC_SEMANTIC to use it."),
+    (_off, SWITCHED_OFF),
 ]
 
 
@@ -510,7 +488,8 @@ def broken(
     """The routes with a semantic search that does not work, those without any, and why."""
     fill(own_store)
     build, sentence = request.param
-    return client_over(own_store, build(own_store)), client_over(own_store, None), sentence
+    plain = create_app(Services(own_store, lambda: NOW)).test_client()
+    return client_over(own_store, build(own_store)), plain, sentence
 
 
 def test_full_text_answers_the_same_and_says_what_it_lacks(
@@ -805,6 +784,7 @@ def ranking(home: Path, semantic: str) -> Sequence[tuple[int, float]]:
     configured = load_settings(given_)
     store = build_store(configured)
     search = build_semantic(configured, store)
+    assert search
     try:
         while search.step():
             pass
@@ -874,7 +854,7 @@ def test_a_worker_that_gets_nowhere_is_not_waited_for_for_ever(
     stuck = Answer({"ok": False, "waiting": 7, "detail": "The model is not there; install it."})
     monkeypatch.setattr("memsvc.entrypoints.worker_process.ask_worker", lambda *_: stuck)
     monkeypatch.setattr("memsvc.entrypoints.worker_process.MAX_STALL", 0.1)
-    waiting = await_worker_index(load_settings({"MEMSVC_HOME": str(tmp_path)}), SwitchedOff())
+    waiting = await_worker_index(load_settings({"MEMSVC_HOME": str(tmp_path)}))
     assert next(waiting) == 7
     with pytest.raises(SemanticUnavailable, match="install it"):
         next(waiting)

@@ -14,8 +14,7 @@ from strategies import names, texts
 
 from benchmarks.sample import run_command, sample_worker
 from memsvc.adapters.sqlite.store import SqliteStore, open_store
-from memsvc.application.semantic.switched_off import SwitchedOff
-from memsvc.application.services import Services
+from memsvc.application.services import SWITCHED_OFF, Services
 from memsvc.application.session_start import DEFAULT_TOKENS, MAX_TOKENS
 from memsvc.core.records import Observation, Record, Summary
 from memsvc.core.tokens import count_tokens
@@ -157,7 +156,7 @@ def test_it_stays_below_nine_thousand_characters(
 def test_it_needs_no_semantic_index(store: SqliteStore, semantic: str) -> None:
     services = services_over(store)
     if semantic == "off":
-        services = Services(store, services.clock, SwitchedOff())
+        services = Services(store, services.clock, None, SWITCHED_OFF)
     body = create_app(services).test_client().get(f"{PATH}?render=json").get_json()
     assert body["strategy"] == "temporal"
     assert "degraded" not in body

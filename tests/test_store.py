@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import shutil
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -13,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from old_stores import bring_back, first_schema
-from samples import NOW, RECORDS, fill, numbered
+from profiles import HALF
+from samples import fill, new_store, numbered
 from strategies import records
 
 from memsvc.adapters.sqlite.connections import immediate
@@ -154,67 +154,6 @@ def test_opening_and_closing_leaks_no_file_and_no_thread(tmp_path: Path) -> None
     assert (len(os.listdir("/proc/self/fd")), threading.active_count()) == before
 
 
-def test_a_batch_is_written_whole_or_not_at_all(own_store: SqliteStore) -> None:
-    def broken() -> Iterator[Record]:
-        yield from RECORDS[:5]
-        raise RuntimeError("the source broke off")
-
-    with pytest.raises(RuntimeError):
-        own_store.write(broken())
-    assert own_store.count(Kind.OBSERVATION, Filter()) == 0
-    assert own_store.generation() == 0
-    fill(own_store)
-    assert own_store.count(Kind.OBSERVATION, Filter()) == 20
-
-
-def test_readers_go_on_while_a_write_is_under_way(own_store: SqliteStore) -> None:
-    fill(own_store)
-    seen: list[int] = []
-
-    def reading() -> Iterator[Record]:
-        yield Observation(title="new", source="x", source_id="x", created_at_epoch=NOW)
-        seen.append(own_store.count(Kind.OBSERVATION, Filter()))
-
-    own_store.write(reading())
-    assert seen == [20]
-    assert own_store.count(Kind.OBSERVATION, Filter()) == 21
-
-
-def test_a_snapshot_sees_one_state(own_store: SqliteStore) -> None:
-    fill(own_store)
-    with own_store.snapshot():
-        assert own_store.count(Kind.OBSERVATION, Filter()) == 20
-        own_store.forget(Ref(Kind.OBSERVATION, 1))
-        assert own_store.records([Ref(Kind.OBSERVATION, 1)])
-        assert own_store.count(Kind.OBSERVATION, Filter()) == 20
-    assert own_store.records([Ref(Kind.OBSERVATION, 1)]) == {}
-    assert own_store.count(Kind.OBSERVATION, Filter()) == 19
-
-
-def test_threads_read_and_write_at_once_without_an_error(own_store: SqliteStore) -> None:
-    fill(own_store)
-    errors: list[BaseException] = []
-
-    def use(number: int) -> None:
-        try:
-            for turn in range(10):
-                name = f"{number}-{turn}"
-                own_store.write([replace(RECORDS[0], source_id=name, title=f"payment {name}")])
-                with own_store.snapshot():
-                    hits = own_store.rank(Kind.OBSERVATION, parse("payment"), Filter(), 20)
-                    assert len(own_store.records(hit.ref for hit in hits)) == len(hits)
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=use, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
-    assert own_store.count(Kind.OBSERVATION, Filter()) == 20 + 40
-
-
 def test_a_store_that_another_program_locks_is_a_sentence(
     own_store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -237,28 +176,17 @@ ACTIONS = st.lists(
 )
 
 
+@HALF
 @given(actions=ACTIONS)
 def test_index_and_labels_agree_with_the_rows_whatever_is_written_and_forgotten(
-    template: Path, actions: list[list[Record] | Ref]
+    tmp_path_factory: pytest.TempPathFactory, actions: list[list[Record] | Ref]
 ) -> None:
-    folder = Path(os.fspath(template.parent / "run"))
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    shutil.copy(template, folder / "memsvc.db")
-    store = open_store(folder / "memsvc.db")
-    with contextlib.closing(store):
+    path = tmp_path_factory.mktemp("history") / "memsvc.db"
+    with contextlib.closing(new_store(path)) as store:
         expected = _play(store, actions)
         assert _stored(store) == expected
-    _check_index(folder / "memsvc.db")
-    _check_labels(folder / "memsvc.db", expected)
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An empty store, to copy: making one takes longer than an example."""
-    path = tmp_path_factory.mktemp("template") / "memsvc.db"
-    open_store(path).close()
-    return path
+    _check_index(path)
+    _check_labels(path, expected)
 
 
 def _play(store: SqliteStore, actions: list[list[Record] | Ref]) -> dict[Ref, Record]:

@@ -6,6 +6,7 @@ import pytest
 from flask.testing import FlaskClient
 from hypothesis import given
 from hypothesis import strategies as st
+from pages import refs_of
 from samples import DAY, NOW, RECORDS, TIE, refs_in_time
 
 from memsvc.core.records import Prompt, Summary
@@ -14,17 +15,13 @@ REFS = refs_in_time()
 ROUTES = ["/api/context/timeline", "/api/timeline", "/api/timeline/context"]
 
 
-def _refs(page: Any) -> list[str]:
-    return [row["ref"] for row in page["results"]]
-
-
 @given(place=st.integers(0, len(REFS) - 1), before=st.integers(0, 50), after=st.integers(0, 50))
 def test_shows_exactly_the_depth_on_both_sides_and_less_only_at_the_ends(
     client: FlaskClient, place: int, before: int, after: int
 ) -> None:
     query = {"anchor": REFS[place], "depth_before": before, "depth_after": after}
     page = client.get("/api/context/timeline", query_string=query).get_json()
-    assert _refs(page) == REFS[max(0, place - before) : place + after + 1]
+    assert refs_of(page) == REFS[max(0, place - before) : place + after + 1]
     assert page["strategy"] == "temporal"
 
 
@@ -65,7 +62,7 @@ def _fits(ref: str, kinds: list[str], projects: str) -> bool:
 
 def test_records_of_one_moment_stand_in_the_order_of_ids_then_kinds(ask: Any) -> None:
     page = ask("/api/context/timeline", anchor="P3", depth_before=1, depth_after=2)
-    assert _refs(page) == ["S2", "P3", "8", "9"]
+    assert refs_of(page) == ["S2", "P3", "8", "9"]
     assert {row["created_at_epoch"] for row in page["results"]} == {TIE}
 
 
@@ -91,7 +88,7 @@ def test_an_anchor_is_a_record_by_its_ref(ask: Any, route: str, anchor: str) -> 
 )
 def test_an_anchor_is_any_date(ask: Any, anchor: str) -> None:
     page = ask("/api/context/timeline", anchor=anchor, depth_before=2, depth_after=2)
-    assert _refs(page) == ["6", "5", "P2", "4"]
+    assert refs_of(page) == ["6", "5", "P2", "4"]
     assert page["anchor"] == {"created_at": "2026-11-06T00:00:00Z"}
     assert not any(row.get("anchor") for row in page["results"])
 
@@ -124,13 +121,13 @@ def test_a_depth_lies_between_0_and_50(refuse: Any, name: str, depth: object) ->
 
 def test_ten_records_on_each_side_are_the_default(ask: Any) -> None:
     page = ask("/api/context/timeline", anchor=REFS[15])
-    assert _refs(page) == REFS[5:26]
+    assert refs_of(page) == REFS[5:26]
     assert (page["before"], page["after"]) == (10, 10)
 
 
 def test_auto_turns_around_the_best_match_and_names_it(ask: Any) -> None:
     page = ask("/api/timeline/by-query", query="ECONNREFUSED", depth_before=1, depth_after=1)
-    assert _refs(page) == ["P4", "10", "S2"]
+    assert refs_of(page) == ["P4", "10", "S2"]
     assert page["anchor"]["title"] == "ECONNREFUSED when the worker is down"
     assert (page["query"], page["mode"]) == ("ECONNREFUSED", "auto")
 
@@ -188,7 +185,7 @@ def test_a_query_of_filters_alone_turns_around_the_newest(ask: Any) -> None:
 def test_the_companion_takes_an_anchor_or_a_query(ask: Any) -> None:
     by_query = ask("/api/timeline", query="ECONNREFUSED", depth_before=1, depth_after=1)
     by_anchor = ask("/api/timeline", anchor="10", depth_before=1, depth_after=1)
-    assert _refs(by_query) == _refs(by_anchor)
+    assert refs_of(by_query) == refs_of(by_anchor)
 
 
 @pytest.mark.parametrize(

@@ -91,12 +91,13 @@ def search_all_request(call: Call) -> SearchRequest:
 
 def recent_request(call: Call) -> RecentRequest:
     """The latest work sessions; with a query, the latest observations, ranked by it."""
-    given, has_query = call.values, bool(call.values.get("query"))
-    default = DEFAULT_MATCHES if has_query else DEFAULT_WORK_SESSIONS
+    given = call.values
+    search = search_request(call, (Kind.OBSERVATION,)) if given.get("query") else None
+    default = DEFAULT_MATCHES if search else DEFAULT_WORK_SESSIONS
     return RecentRequest(
         limit=given["limit"] or default,
-        selection=Filter(_groups(given)),
-        search=search_request(call, (Kind.OBSERVATION,)) if has_query else None,
+        selection=search.selection if search else Filter(_groups(given)),
+        search=search,
         format=given["format"],
         echo=_echo(given, "query") | _echo_filters(given),
     )

@@ -71,7 +71,8 @@ def _ranked(
     except SemanticUnavailable as error:
         return Ranking(_ordered(lexical.values(), request), degraded=error.detail)
     if nearest is None:
-        return Ranking(_ordered(lexical.values(), request))
+        missing = services.no_semantic if _plain_text(request) else ""
+        return Ranking(_ordered(lexical.values(), request), degraded=missing)
     return _fused(services, request, lexical, nearest)
 
 

@@ -2,7 +2,7 @@
 
 from memsvc.answers.page import Page, Row
 from memsvc.answers.rows import make_rows
-from memsvc.application.ranking import rank_records
+from memsvc.application.ranking import Ranking, rank_records
 from memsvc.application.requests import RecentRequest, SearchRequest
 from memsvc.application.search import found_rows
 from memsvc.application.services import Services
@@ -58,13 +58,20 @@ def _work_row(services: Services, entry: WorkEntry, form: str) -> Row:
 
 
 def _ranked(services: Services, request: RecentRequest, search: SearchRequest) -> Page:
-    """The matches among the latest selected observations, ranked; never anything older."""
+    """The matches among the latest selected observations, ranked; never anything older.
+
+    A query of filters alone matches all of them.
+    """
+    query = search.query
+    only_filters = query.filters and not (query.searchable or query.only_excludes)
     with services.store.snapshot():
         last = services.store.page(
             [Kind.OBSERVATION], request.selection, newest_first=True, limit=MAX_RANKED, offset=0
         )
         ids = [hit.ref.id for hit in last]
-        ranking = rank_records(services, search, Kind.OBSERVATION, ids)
+        ranking = (
+            Ranking(last) if only_filters else rank_records(services, search, Kind.OBSERVATION, ids)
+        )
         rows = found_rows(services, search, ranking.hits[: request.limit])
     return Page(
         echo=dict(request.echo),

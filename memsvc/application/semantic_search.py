@@ -18,9 +18,8 @@ def search_memories(services: Services, request: NearestRequest) -> Page:
     Raises SemanticUnavailable, since there is nothing to fall back on.
     """
     if services.semantic is None:
-        raise SemanticUnavailable(
-            "This worker has no semantic index; use /api/search for full text."
-        )
+        default = "This worker has no semantic index; use /api/search for full text."
+        raise SemanticUnavailable(services.no_semantic or default)
     with services.store.snapshot():
         hits = _nearest(services, services.semantic, request)
         records = services.store.records(hit.ref for hit in hits)

@@ -1,18 +1,23 @@
 """The services that the use cases depend on."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from memsvc.core.ports.store import Clock, Store
 from memsvc.core.ports.vectors import SemanticSearch
+
+SWITCHED_OFF: Final = "Semantic search is switched off; unset MEMSVC_SEMANTIC to use it."
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
     """The adapters behind the ports, built in `bootstrap`.
 
-    Without `semantic` there is only full text, and answers are not called degraded.
+    Without `semantic` there is only full text; `no_semantic` is what answers then say about it,
+    empty where there is nothing to say.
     """
 
     store: Store
     clock: Clock
     semantic: SemanticSearch | None = None
+    no_semantic: str = ""

@@ -62,5 +62,6 @@ def report_readiness(services: Services, request: None = None) -> dict[str, Any]
 
 def _semantic_state(services: Services) -> dict[str, Any]:
     if services.semantic is None:
-        return {"ok": False, "detail": "not configured; searches use full text only"}
+        detail = services.no_semantic or "not configured; searches use full text only"
+        return {"ok": False, "detail": detail, "waiting": 0, "rebuilds": 0}
     return services.semantic.report()

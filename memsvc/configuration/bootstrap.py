@@ -5,7 +5,6 @@ adapters.
 import os
 
 from memsvc.adapters.sqlite.store import SqliteStore, open_store
-from memsvc.application.semantic.switched_off import SwitchedOff
 from memsvc.configuration.indexes import INDEXES, IndexPlace
 from memsvc.configuration.settings import Settings
 from memsvc.core.errors import SemanticUnavailable
@@ -37,13 +36,13 @@ def build_vectors(store: Store) -> VectorStore:
     return SqliteVectors(store.connections)
 
 
-def build_semantic(settings: Settings, store: Store, *, share: int = 2) -> SemanticSearch:
-    """Semantic search as configured; it loads nothing until it is started.
+def build_semantic(settings: Settings, store: Store, *, share: int = 2) -> SemanticSearch | None:
+    """Semantic search as configured, None if it is off; it loads nothing until it is started.
 
     Embedding uses one in `share` cores and leaves the others to searches.
     """
     if settings.semantic == "off":
-        return SwitchedOff()
+        return None
     from memsvc.application.semantic.indexer import Factories
     from memsvc.application.semantic.worker import SemanticWorker
 

@@ -88,7 +88,7 @@ def stop_worker(settings: Settings) -> str:
     return "stopped"
 
 
-def index_here(settings: Settings, semantic: SemanticSearch) -> Iterator[int]:
+def index_here(semantic: SemanticSearch) -> Iterator[int]:
     """Index in this process until everything is done; yields the number of pending records.
 
     Raises SemanticUnavailable.
@@ -100,7 +100,7 @@ def index_here(settings: Settings, semantic: SemanticSearch) -> Iterator[int]:
         semantic.stop()
 
 
-def await_worker_index(settings: Settings, semantic: SemanticSearch) -> Iterator[int]:
+def await_worker_index(settings: Settings) -> Iterator[int]:
     """Wait until the worker has indexed everything; yields the number of pending records.
 
     Raises SemanticUnavailable when the number has not changed for too long.

@@ -283,9 +283,13 @@ def load_parameters(schema: Schema, pairs: Iterable[tuple[str, Any]]) -> dict[st
         if not _is_blank(schema, name, value):
             given.setdefault(_canonical_name(schema, name), []).append(value)
     errors = _name_errors(schema, given)
-    known = {name: _value(schema, name, values) for name, values in given.items()}
+    known = {
+        name: values if isinstance(schema.fields[name], CommaList) else values[0]
+        for name, values in given.items()
+        if name not in errors
+    }
     try:
-        return dict(schema.load({name: known[name] for name in known if name not in errors}))
+        return dict(schema.load(known))
     except ValidationError as error:
         found = error.normalized_messages()  # type: ignore[no-untyped-call]
     finally:
@@ -325,11 +329,6 @@ def _nearest(name: str, known: Iterable[str]) -> str:
     if near:
         return f"; did you mean {near[0]}?"
     return f"; allowed: {', '.join(names)}" if names else "; this operation takes no parameters"
-
-
-def _value(schema: Schema, name: str, values: list[Any]) -> Any:
-    field = schema.fields.get(name)
-    return values if isinstance(field, CommaList) else values[0]
 
 
 def _explained(messages: Any, values: list[Any] | None) -> list[str]:

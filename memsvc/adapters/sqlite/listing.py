@@ -123,13 +123,9 @@ def neighbours(
     return sorted(found[:limit], key=time_order)
 
 
-def time_order(hit: Hit) -> tuple[int, int, int]:
+def time_order(hit: Hit) -> tuple[int, int, Kind]:
     """The store's time order: time, then id, then kind."""
-    return hit.created_at_epoch, hit.ref.id, _rank(hit.ref.kind)
-
-
-def _rank(kind: Kind) -> int:
-    return list(Kind).index(kind)
+    return hit.created_at_epoch, hit.ref.id, hit.ref.kind
 
 
 def _one_side(
@@ -143,7 +139,7 @@ def _one_side(
 ) -> list[Hit]:
     sql, values = selected(reader, kind, selection)
     # a record of another kind with the same time and id is ordered by kind
-    tie = _rank(kind) < _rank(point.kind) if before else _rank(kind) > _rank(point.kind)
+    tie = kind < point.kind if before else kind > point.kind
     sign, way = ("<", "DESC") if before else (">", "ASC")
     rows = reader.execute(
         f"""SELECT id, created_at_epoch FROM ({sql})

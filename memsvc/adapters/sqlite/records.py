@@ -41,7 +41,7 @@ def read_records(reader: sqlite3.Connection, kind: Kind, ids: Sequence[int]) -> 
             WHERE id IN (SELECT value FROM json_each(?))""",
         (json.dumps(list(ids)),),
     )
-    return {row[0]: _record(kind, row) for row in _by_id(kind, rows)}
+    return {record.id: record for record in (_record(kind, row) for row in rows)}
 
 
 def read_refs(
@@ -67,13 +67,8 @@ def read_times(reader: sqlite3.Connection, kind: Kind, ids: Sequence[int]) -> di
     return dict(rows.fetchall())
 
 
-def _by_id(kind: Kind, rows: Iterable[tuple[Any, ...]]) -> Iterable[tuple[Any, ...]]:
-    place = columns(kind).index("id")
-    return ((row[place], *row) for row in rows)
-
-
 def _record(kind: Kind, row: tuple[Any, ...]) -> Record:
-    values = dict(zip(columns(kind), row[1:], strict=True))
+    values = dict(zip(columns(kind), row, strict=True))
     for name in LISTS & values.keys():
         values[name] = tuple(json.loads(values[name]))
     return SHAPES[kind].record(**values)
@@ -155,7 +150,7 @@ def _find(writer: sqlite3.Connection, kind: Kind, condition: str, *values: objec
     names = ", ".join(columns(kind))
     sql = f"SELECT {names} FROM {SHAPES[kind].table} WHERE {condition} LIMIT 1"
     row = writer.execute(sql, values).fetchone()
-    return _record(kind, (None, *row)) if row else None
+    return _record(kind, row) if row else None
 
 
 def _duplicate(

@@ -42,7 +42,7 @@ class SqliteVectors:
     def pending(self, limit: int) -> list[Pending]:
         rows = self._connections.reader().execute(
             """SELECT sequence, kind, record FROM pending
-               ORDER BY created_at_epoch DESC, record DESC LIMIT ?""",
+               ORDER BY created_at_epoch DESC, record DESC, kind DESC LIMIT ?""",
             (limit,),
         )
         return [Pending(sequence, Ref(Kind(kind), id)) for sequence, kind, id in rows]

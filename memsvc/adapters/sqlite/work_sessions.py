@@ -39,7 +39,7 @@ def _selected(selection: Filter) -> Sql:
     """A filter as an SQL condition on work sessions `w`, which know their own project."""
     projects = [values for field, values in selection.groups if field == "project"]
     terms = [_of_projects(values) for values in projects]
-    if len(projects) < len(selection.groups) or selection.since or selection.until:
+    if len(projects) < len(selection.groups) or (selection.since, selection.until) != (None, None):
         held = [_holds(kind, selection) for kind in Kind]
         terms.append(
             (f"({' OR '.join(sql for sql, _ in held)})", [v for _, vs in held for v in vs])

@@ -1,4 +1,7 @@
-"""The store: what the use cases ask of whatever keeps memories, and what it answers."""
+"""The store: what the use cases ask of whatever keeps memories, and what it answers.
+
+`tests/contracts` holds every adapter to what is written here.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
@@ -16,7 +19,9 @@ Clock = Callable[[], int]
 
 
 class Outcome(StrEnum):
-    """What became of one record that was handed to the store."""
+    """What became of one record given to the store: it is new; it replaces what its source wrote
+    before; nothing changed; another record already stands for it; the user had it forgotten.
+    """
 
     STORED = "stored"
     UPDATED = "updated"
@@ -27,7 +32,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What became of one record, and which record of the store stands for it now."""
+    """What became of one record, and which record of the store stands for it now, if any."""
 
     outcome: Outcome
     ref: Ref | None
@@ -51,7 +56,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A place in the store's order of time: first the moment, then the id, then the kind."""
+    """A place in the store's order of time: by the moment, then the id, then the kind's name."""
 
     created_at_epoch: int
     id: int = 0
@@ -60,7 +65,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """How much of each kind a project holds, and when it was last worked on (ms)."""
+    """How much of each kind a project holds, and when its newest record was made (ms)."""
 
     name: str
     counts: dict[Kind, int]
@@ -80,14 +85,24 @@ class WorkEntry:
 class Store(Protocol):
     """Where memories are kept. SQLite today; nothing in it names SQL.
 
-    Reads inside `snapshot()` all see the same state of the store.
+    What a filter selects is what `filters.selects` says. A record matches a query in full text if
+    it holds any of its words or, where something is required, all of that, and nothing excluded;
+    a query that asks for nothing matches nothing, one that only excludes matches all the rest. A
+    word is found in any text, file or piece of an identifier (as `words` cuts them), whatever its
+    case and accents, and in its simple other forms: fail, fails, failing, failed. A phrase holds
+    such words in their order. A prefix finds all that begins so; an adapter may find other forms of
+    that too. `title:` looks in the title alone, but for Chinese, Japanese and Korean.
+
+    How matches are ranked is the adapter's own affair. All methods may be called from any thread.
     """
 
     def generation(self) -> int:
-        """A number that every write counts up."""
+        """A number that every change of the store counts up; it never falls."""
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """Within it, this thread's reads see one state."""
+        """Within it, this thread's reads see the state that the first of them saw. It nests, and
+        the thread may write within it.
+        """
 
     def write(
         self,
@@ -96,19 +111,34 @@ class Store(Protocol):
         *,
         merge_within: int | None = None,
     ) -> list[Receipt]:
-        """Store a batch, all or nothing, and say what became of each record.
+        """Store a batch, all or nothing, and say what became of each record, in their order.
 
-        With `merge_within`, a new record that says the same as another of its source, no more than
-        so many ms apart, is merged into it.
+        Kind, source and source id tell which record is meant: the same again is unchanged or an
+        update. A record without a moment keeps that of its first writing, which is now. What was
+        forgotten stays away. Ids count up from 1 in each kind, and none is given out twice.
+
+        With `merge_within`, a new record that says the same (`content_hash`) as another of its
+        kind and source, no more than so many ms apart, is merged into the earliest such; if that
+        was forgotten, the new one stays away too.
+
+        Work sessions come into being with their records and span the times of these; of those
+        given, status and end are taken over. One that was forgotten stays away until a record of it
+        is written.
         """
 
     def preview(
         self, records: Iterable[Record], *, merge_within: int | None = None
     ) -> list[Receipt]:
-        """What `write` would answer for each record by itself; nothing is written."""
+        """What `write` would answer for each record by itself, where a new one has no ref yet;
+        nothing is written.
+        """
 
     def forget(self, ref: Ref) -> bool:
-        """Remove a record everywhere; False if there is none."""
+        """Remove a record everywhere, for good; False if there is none.
+
+        With the last record of a work session that goes too, and with the last of a project all
+        its work sessions.
+        """
 
     def records(self, refs: Iterable[Ref]) -> dict[Ref, Record]:
         """The records that exist among these refs."""
@@ -122,7 +152,7 @@ class Store(Protocol):
         limit: int,
         offset: int,
     ) -> list[Hit]:
-        """One page of what a filter selects, in the order of time."""
+        """One page of what a filter selects, in the order of time (see `Point`) or its reverse."""
 
     def count(self, kind: Kind, selection: Filter) -> int:
         """How many records of a kind a filter selects."""
@@ -136,13 +166,20 @@ class Store(Protocol):
         before: bool,
         limit: int,
     ) -> list[Hit]:
-        """The records nearest to a point on one side of it, in the order of time."""
+        """The `limit` records nearest to a point on one side of it, in the order of time.
+
+        A record that stands at the point is on neither side.
+        """
 
     def rank(self, kind: Kind, query: Query, selection: Filter, depth: int) -> list[Hit]:
-        """The best `depth` full-text matches, best first, with their relevance."""
+        """The best `depth` full-text matches, best first, with their relevance (0-1).
+
+        Equally relevant ones come newest first; a query that only excludes ranks nothing: its
+        matches have relevance 0, the newest first.
+        """
 
     def rank_among(self, kind: Kind, query: Query, ids: Sequence[int]) -> list[Hit]:
-        """Those of a few records that match in full text, best first."""
+        """Those of a few records that match in full text, best first, with relevance (0-1)."""
 
     def count_matches(self, kind: Kind, query: Query, selection: Filter) -> int:
         """How many records match a query in full text."""
@@ -157,7 +194,9 @@ class Store(Protocol):
         limit: int,
         offset: int,
     ) -> list[Hit]:
-        """The matches outside `without`, best first, for pages beyond the ranked candidates."""
+        """A page of the matches outside `without`, best first, for what follows the ranked
+        candidates: without those, it gives all other matches, each once.
+        """
 
     def matches_by_time(
         self,
@@ -168,16 +207,22 @@ class Store(Protocol):
         newest_first: bool,
         limit: int,
     ) -> list[Hit]:
-        """The first `limit` full-text matches in the order of time."""
+        """The first `limit` full-text matches in the order of time or its reverse; relevance 0."""
 
     def matched_terms(self, ref: Ref, query: Query) -> dict[str, list[str]]:
-        """Which words of a query a record holds, and in which of its fields."""
+        """Which words and phrases of a query a record holds, and in which of its fields.
+
+        Words are in small letters; `files` stands for all its files, `parts` for pieces of words.
+        """
 
     def suggest(self, kind: Kind, query: Query) -> list[str]:
-        """The nearest words in the index for a query that finds nothing."""
+        """Words that occur, for those of a query that do not but are spelt much alike."""
 
     def count_values(self, kind: Kind, field: str) -> dict[str, int]:
-        """How often each value of a field (type, concept, project, file) is carried."""
+        """How many records of a kind carry each value of a field of `FIELDS`, most used first.
+
+        Values that differ in case alone are one, in a spelling that was written.
+        """
 
     def projects(self) -> list[Project]:
         """Every project, last worked on first."""
@@ -186,24 +231,28 @@ class Store(Protocol):
         """How many records each local day has from a moment on, newest day first."""
 
     def economics(self) -> Economics:
-        """What reading all records costs, what learning them did, and what that saves."""
+        """What reading all records costs, what learning them did, and what that saves.
+
+        Reading costs the tokens of a record's JSON; a discovery of several records counts once
+        (`economics.learned`).
+        """
 
     def count_work_sessions(self, selection: Filter) -> int:
         """How many work sessions hold a record that a filter selects.
 
-        A filter by nothing but project also counts those without any record.
+        A filter by nothing but project also counts those without any record, by their own project.
         """
 
     def recent_work(self, selection: Filter, *, limit: int, most: int) -> list[WorkEntry]:
-        """The same work sessions, last worked on first, each with up to `most` of its selected
-        records of each kind, newest first, and how many there are.
+        """The first `limit` of the same work sessions, last worked on first, each with up to `most`
+        of its selected records of each kind, newest first, and how many there are.
         """
 
     def check(self) -> None:
         """Raise StoreUnavailable unless the store can be read."""
 
     def coverage(self, query: Query, ref: Ref) -> float:
-        """How much of a query's words, by their weight, a record holds (0-1)."""
+        """How much of a query's words, by their weight, a record holds: 1 if all, 0 if none."""
 
     def matches_among(
         self, kind: Kind, query: Query, selection: Filter, ids: Sequence[int]
@@ -211,13 +260,13 @@ class Store(Protocol):
         """Those of a few records that match a query in full text within a filter."""
 
     def selected_ids(self, kind: Kind, selection: Filter) -> list[int]:
-        """The ids of all records of a kind that a filter selects."""
+        """The ids of all records of a kind that a filter selects, in any order."""
 
     def selected_among(self, kind: Kind, selection: Filter, ids: Sequence[int]) -> set[int]:
         """Those of a few records that a filter selects."""
 
     def times(self, refs: Iterable[Ref]) -> dict[Ref, int]:
-        """When these records were made (ms), those that exist."""
+        """When these records were made (ms); those that do not exist are left out."""
 
     def close(self) -> None:
         """Close every connection, of all threads."""

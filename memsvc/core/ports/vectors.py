@@ -22,7 +22,7 @@ class Embedded:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A record that waits for its vectors; `sequence` changes whenever the record does."""
+    """A record that waits for its vectors; `sequence` changes whenever its texts do."""
 
     sequence: int
     ref: Ref
@@ -51,37 +51,55 @@ else:
 
 
 class VectorStore(Protocol):
-    """Where vectors are kept for good, and what is still to be done about them."""
+    """Where vectors are kept for good, and what is still to be done about them.
+
+    It follows the store by itself: a record that is written, or whose texts change, waits for its
+    vectors; one that is forgotten loses them. `tests/contracts` holds every adapter to this.
+    """
 
     def store_name(self) -> str:
-        """Tells this store from others that share a server; never changes."""
+        """What tells this store from others that share a server; it never changes."""
 
     def rebuilds(self) -> int:
-        """How often a rebuild of the index was asked for."""
+        """How often a rebuild of the index was asked for; 0 in a new store."""
 
     def ask_rebuild(self) -> None:
-        """Ask whoever owns the index to make it anew from the vectors."""
+        """Ask whoever owns the index to rebuild it from the vectors."""
 
     def queue_others(self, fingerprint: str) -> None:
-        """Put every record in the queue that has no vectors of this fingerprint."""
+        """Let every record wait that has no vectors of this fingerprint; one that waits already
+        keeps its place.
+        """
 
     def pending(self, limit: int) -> list[Pending]:
-        """The newest records that wait for their vectors."""
+        """The newest records that wait for their vectors, newest first, ties by id and kind; each
+        stands where it was when it began to wait.
+        """
 
     def count_pending(self) -> int:
         """How many records wait for their vectors."""
 
     def keep_vectors(self, done: Sequence[tuple[Pending, Vector]], fingerprint: str) -> None:
-        """Store vectors, all or none, but for records that changed since they were begun."""
+        """Store vectors in place of any others, all or none, and let the records wait no longer.
+
+        Those of a record that changed or was forgotten since they were begun are dropped. Half
+        precision is enough.
+        """
 
     def vectors(self, kind: Kind, ids: Sequence[int], fingerprint: str) -> dict[int, Vector]:
-        """The vectors of records, of shape (n, dimension), those of one fingerprint only."""
+        """The vectors of records with one fingerprint, float32 of shape (n, dimension); records
+        without any are left out.
+        """
 
     def changes(self, position: int, limit: int, fingerprint: str) -> list[Change]:
-        """The next changes after a position that an index has to follow, in order."""
+        """The next changes after a position that an index has to follow, by rising sequence.
+
+        A record whose vectors were kept, that was updated or that was forgotten has changed; only
+        its last change is listed. Without vectors of this fingerprint it is to be taken out.
+        """
 
     def count_changes(self, position: int) -> int:
-        """How many changes an index at this position has not followed yet."""
+        """How many changes come after a position."""
 
     def records(self, refs: Iterable[Ref]) -> dict[Ref, Record]:
         """The records that exist among these refs."""

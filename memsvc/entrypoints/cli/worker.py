@@ -12,7 +12,7 @@ import click
 
 from memsvc.configuration.importers import IMPORTERS
 from memsvc.configuration.settings import SETTINGS, Settings, load_settings
-from memsvc.core.errors import SourceUnreadable
+from memsvc.core.errors import SemanticUnavailable, SourceUnreadable
 from memsvc.core.ports.sources import Reading
 from memsvc.entrypoints.cli.imports import import_reading
 from memsvc.entrypoints.client import worker_address
@@ -58,7 +58,7 @@ def mcp() -> None:
 
 
 def _serve(settings: Settings, ready: Callable[[str], None]) -> None:
-    from memsvc.application.services import Services
+    from memsvc.application.services import SWITCHED_OFF, Services
     from memsvc.configuration.bootstrap import build_semantic, build_store
     from memsvc.core.dates import now_ms
     from memsvc.entrypoints.http.app import create_app
@@ -70,15 +70,18 @@ def _serve(settings: Settings, ready: Callable[[str], None]) -> None:
     store = build_store(settings)
     semantic = build_semantic(settings, store)
 
+    services = Services(store, now_ms, semantic, "" if semantic else SWITCHED_OFF)
+
     def listening(address: str) -> None:
-        semantic.start()
+        if semantic:
+            semantic.start()
         ready(address)
 
     try:
-        app = create_app(Services(store, now_ms, semantic), settings.host)
-        run_server(app, settings, listening)
+        run_server(create_app(services, settings.host), settings, listening)
     finally:
-        semantic.stop()
+        if semantic:
+            semantic.stop()
         store.close()
 
 
@@ -86,16 +89,19 @@ def _serve(settings: Settings, ready: Callable[[str], None]) -> None:
 @click.option("--rebuild", is_flag=True, help="Rebuild the index from the vectors in the store.")
 def index(rebuild: bool) -> None:
     """Update the semantic index, in the running worker or here, and wait until it is done."""
+    from memsvc.application.services import SWITCHED_OFF
     from memsvc.configuration.bootstrap import build_semantic, build_store
 
     settings = load_settings()
     store = build_store(settings)
     try:
         semantic = build_semantic(settings, store, share=1)
+        if semantic is None:
+            raise SemanticUnavailable(SWITCHED_OFF)
         if rebuild:
             semantic.ask_rebuild()
-        follow = await_worker_index if is_running(settings) else index_here
-        _show_indexing(follow(settings, semantic))
+        runs = is_running(settings)
+        _show_indexing(await_worker_index(settings) if runs else index_here(semantic))
     finally:
         store.close()
 

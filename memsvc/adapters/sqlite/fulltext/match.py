@@ -48,9 +48,7 @@ def expression(term: Term, title: str = "title") -> str:
     plain = [token for token in tokens if not words.has_cjk(token)]
     found = [_prefix(plain) if term.prefix else _phrase(plain)] if plain else []
     found = [f"{title} : {each}" for each in found] if term.title else found
-    found += [
-        f"parts : {_phrase(words.split_token(token))}" for token in tokens if words.has_cjk(token)
-    ]
+    found += [_pieces(words.split_token(token)) for token in tokens if words.has_cjk(token)]
     found += [_phrase([symbol]) for symbol in words.symbols(term.text)]
     return " AND ".join(found)
 
@@ -105,6 +103,14 @@ def _units(token: str) -> list[str]:
     return [unit for run in runs for unit in (words.bigrams(run) if words.has_cjk(run) else [run])]
 
 
+def _pieces(cut: list[str]) -> str:
+    """The expression of a CJK word: its pieces in order, or the one that it is.
+
+    A word of one pair of characters that stands alone in a text has no pieces in the index.
+    """
+    return f"parts : {_phrase(cut)}" if len(cut) > 1 else _phrase(cut)
+
+
 def _lowered(token: str) -> str:
     # Beyond ASCII, SQLite folds case with older tables than Python, so both sides leave it to
     # SQLite.
@@ -128,12 +134,20 @@ def _prefix(tokens: list[str]) -> str:
 
     `implementat*` must find "implementation", of which the index has "implement".
     """
-    last = _lowered(tokens[-1])
+    *first, last = [*tokens[:-1], _lowered(tokens[-1])]
     cuts = range(_MIN_STEM, len(last))
     stems = [last[:at] for at in cuts if any(end.startswith(last[at:]) for end in _ENDINGS)]
-    shorter = [_phrase([*tokens[:-1], stem]) for stem in stems]
-    whole = _phrase([*tokens[:-1], last]) + "*"
-    return f"({' OR '.join([whole, *shorter])})" if shorter else whole
+    found = [f"{_phrase([*first, each])}*" for each in _kept_whole(last)]
+    found += [_phrase([*first, each]) for stem in stems for each in _kept_whole(stem)]
+    return f"({' OR '.join(found)})" if len(found) > 1 else found[0]
+
+
+def _kept_whole(word: str) -> list[str]:
+    """A word, and one that the stemmer cuts back to it where it would turn a final y into an i.
+
+    Otherwise `pay*` would ask for "pai", which is no beginning of "payment".
+    """
+    return [word, f"{word}e"] if word.endswith("y") else [word]
 
 
 def _any(expressions: Iterable[str]) -> str:

@@ -1,0 +1,91 @@
+"""What happens to a store: batches of records, work sessions, and records that are forgotten."""
+
+from dataclasses import dataclass, replace
+
+from hypothesis import strategies as st
+from samples import DAY, NOW
+from strategies import records, words
+
+from memsvc.core.filters import FIELDS, Filter
+from memsvc.core.ports.store import Receipt, Store
+from memsvc.core.records import Kind, Record, Ref, WorkSession
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One call of `write`."""
+
+    records: tuple[Record, ...]
+    work_sessions: tuple[WorkSession, ...] = ()
+    merge_within: int | None = None
+
+
+Action = Batch | Ref
+"""A ref is forgotten."""
+
+moments = st.sampled_from([NOW - 40 * DAY, NOW - DAY, NOW - 500, NOW])
+work_sessions = st.builds(
+    WorkSession,
+    session_id=st.sampled_from(["s1", "s2"]),
+    project=st.sampled_from(["api", "API", "shop"]),
+    started_at_epoch=moments,
+    completed_at_epoch=st.none() | moments,
+    status=st.sampled_from(["active", "completed"]),
+)
+few_records = st.builds(
+    lambda record, moment, title, same: _with_text(
+        replace(record, created_at_epoch=moment), title if same else ""
+    ),
+    records,
+    moments,
+    words,
+    st.booleans(),
+)
+"""Records that often share their moment, and what they say, with another."""
+batches = st.builds(
+    Batch,
+    st.lists(few_records, max_size=4).map(tuple),
+    st.lists(work_sessions, max_size=1).map(tuple),
+    st.sampled_from([None, 0, DAY]),
+)
+refs = st.builds(Ref, st.sampled_from(list(Kind)), st.integers(1, 5))
+histories = st.lists(st.one_of(batches, batches, refs), min_size=1, max_size=6)
+
+VALUES = {
+    "type": ["bugfix", "BUGFIX", "decision", "odd type", "none such"],
+    "concept": ["payment", "Retry", "cache", "登录", "none such"],
+    "project": ["api", "API", "shop", "docs", "", "none such"],
+    "file": ["src", "main.py", "src/main.py", "*.ts", "s*", "a b", "docs/", "*.c", "100%_x"],
+}
+groups = st.lists(
+    st.sampled_from(list(FIELDS)).flatmap(
+        lambda name: st.tuples(
+            st.just(name), st.lists(st.sampled_from(VALUES[name]), min_size=1, max_size=3)
+        )
+    ),
+    max_size=2,
+).map(lambda found: tuple((name, tuple(values)) for name, values in found))
+filters = st.builds(Filter, groups, st.none() | moments, st.none() | moments)
+
+
+def _with_text(record: Record, text: str) -> Record:
+    """The record as one that says nothing but this text, if there is one."""
+    if not text:
+        return record
+    kept = ("project", "session_id", "created_at_epoch", "source", "source_id")
+    plain = type(record)(**{name: getattr(record, name) for name in kept})
+    names = {"Observation": "title", "Summary": "request", "Prompt": "prompt_text"}
+    return replace(plain, **{names[type(record).__name__]: text})
+
+
+def play(store: Store, action: Action) -> list[Receipt] | bool:
+    """What a store answers to one action."""
+    if isinstance(action, Ref):
+        return store.forget(action)
+    return store.write(action.records, action.work_sessions, merge_within=action.merge_within)
+
+
+def everything(store: Store) -> dict[Ref, Record]:
+    """All that a store holds."""
+    hits = store.page(list(Kind), Filter(), newest_first=False, limit=10_000, offset=0)
+    return store.records(hit.ref for hit in hits)

@@ -1,0 +1,282 @@
+"""What every store promises of full text: which records match. How well is its own affair."""
+
+from typing import Any
+
+import pytest
+from adapters import Compare
+from histories import Action, filters, histories, play
+from hypothesis import given
+from hypothesis import strategies as st
+from profiles import HALF
+from samples import DAY, NOW
+from strategies import WORDS
+
+from memsvc.core.filters import EVERYTHING, Filter
+from memsvc.core.ports.store import Hit, Store
+from memsvc.core.query import Query, parse
+from memsvc.core.records import Kind, Observation, Prompt, Ref, Summary
+
+OBSERVATION = Kind.OBSERVATION
+
+
+def titled(number: int, title: str, **given: Any) -> Observation:
+    made = {"source": "t", "source_id": str(number), "created_at_epoch": NOW + number}
+    return Observation(title=title, **made | given)
+
+
+MEMORIES = [
+    titled(
+        1,
+        "The parser failed at once",
+        narrative="A retry of the whole import helped in the deployment of payments.",
+    ),
+    titled(
+        2,
+        "Payment: retry after a timeout",
+        facts=("The import fails.",),
+        type="bugfix",
+        project="Api",
+    ),
+    titled(3, "getUserById in SessionStoreV2", files_read=("src/worker-service.ts",)),
+    titled(4, "修复登录问题", narrative="登录令牌过期。", concepts=("Gotcha",)),
+    titled(5, "令牌 登录 Redis连接", created_at_epoch=NOW - DAY),
+    titled(6, "A naïve café menu in C++ and .NET", subtitle="for snake_case_names"),
+    Summary(request="Fail early", notes="The parser", source="t", source_id="1"),
+    Prompt(prompt_text="why does the parser fail?", source="t", source_id="1"),
+]
+
+
+@pytest.fixture
+def filled(store: Store) -> Store:
+    store.write(MEMORIES)
+    return store
+
+
+def found(store: Store, text: str, selection: Filter = EVERYTHING) -> set[int]:
+    return {hit.ref.id for hit in store.rank(OBSERVATION, parse(text), selection, 100)}
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        ("parser timeout", {1, 2}),
+        ("PARSER", {1}),
+        *((form, {1, 2}) for form in ("fail", "fails", "failing", "failed", "FAILED")),
+        ("retries", {1, 2}),
+        ("the parser", {1}),
+        ("the", {1, 2}),
+        ("nothing", set()),
+        ('"retry of the whole"', {1}),
+        ('"whole retry"', set()),
+        ('"import failed" parser', {2}),
+        ("title:retry", {2}),
+        ("title:retry parser", {2}),
+        ("pars* time*", {1, 2}),
+        ("title:time*", {2}),
+        ("getuserby*", {3}),
+        ("wa* pay*", {1, 2}),
+        ("deploy*", {1}),
+        ("deploym*", {1}),
+        ("import -timeout", {1}),
+        ('import -"retry of"', {2}),
+        ("import -fail*", set()),
+        ("-import", {3, 4, 5, 6}),
+        ("-title:retry", {1, 3, 4, 5, 6}),
+        ("-type:BUGFIX import", {1}),
+        ("-file:worker-service.ts", {1, 2, 4, 5, 6}),
+        ("getUserById", {3}),
+        ("user", {3}),
+        ("session_store", {3}),
+        ("sessionstore", {3}),
+        ('"user by id"', {3}),
+        ("worker-service.ts", {3}),
+        ("service", {3}),
+        ("naive cafe", {6}),
+        ("NAÏVE", {6}),
+        ("c++", {6}),
+        (".net", {6}),
+        ("snakeCase", {6}),
+        ("登录", {4, 5}),
+        ("录", {4, 5}),
+        ("登录令牌", {4, 5}),
+        ('"登录令牌"', {4}),
+        ('"登录"', {4, 5}),
+        ('"令牌"', {4, 5}),
+        ("-令牌", {1, 2, 3, 6}),
+        ("连接", {5}),
+        ("redis", {5}),
+        ("?!", set()),
+        ("", set()),
+        ("type:bugfix", set()),
+    ],
+)
+def test_a_query_matches_what_the_query_language_says(
+    filled: Store, text: str, ids: set[int]
+) -> None:
+    assert found(filled, text) == ids
+    assert filled.count_matches(OBSERVATION, parse(text), EVERYTHING) == len(ids)
+
+
+@pytest.mark.parametrize(
+    ("selection", "ids"),
+    [
+        (Filter((("project", ("api", "x")),)), {2}),
+        (Filter((("type", ("BugFix",)),)), {2}),
+        (Filter((("concept", ("gotcha",)),)), {4}),
+        (Filter((("file", ("worker-service.ts", "*.py")),)), {3}),
+        (Filter((("file", ("src",)), ("type", ("bugfix",)))), set()),
+        (Filter(since=NOW), {1, 2, 3, 4, 6}),
+        (Filter(until=NOW), {5}),
+        (Filter((("project", ("api",)),), until=NOW + 2), {2}),
+    ],
+)
+@pytest.mark.parametrize("text", ["parser retry user 登录 café", "-nothing"])
+def test_a_query_matches_within_a_filter_only(
+    filled: Store, selection: Filter, ids: set[int], text: str
+) -> None:
+    assert found(filled, text, selection) == ids
+    assert filled.matches_among(OBSERVATION, parse(text), selection, range(9)) == ids
+
+
+def test_every_kind_is_searched_by_itself(filled: Store) -> None:
+    for kind, text in ((Kind.SESSION, "title:early"), (Kind.PROMPT, "title:parser")):
+        assert [hit.ref for hit in filled.rank(kind, parse(text), EVERYTHING, 9)] == [Ref(kind, 1)]
+        assert filled.count_matches(kind, parse("retry"), EVERYTHING) == 0
+
+
+def test_a_record_that_holds_more_of_a_query_in_its_title_comes_first(store: Store) -> None:
+    others = [titled(n, "Notes of the day", narrative="cache") for n in range(20)]
+    store.write([*others, titled(90, "cache", narrative="lock"), titled(91, "cache lock")])
+    hits = store.rank(OBSERVATION, parse("cache lock"), EVERYTHING, 100)
+    assert [hit.ref.id for hit in hits][:2] == [22, 21]
+    assert len({hit.relevance for hit in hits[:3]}) == 3
+    assert [hit.ref.id for hit in hits[2:]] == list(range(20, 0, -1))
+
+
+def test_matched_terms_name_the_fields_that_hold_a_word_or_phrase(filled: Store) -> None:
+    terms = filled.matched_terms(
+        Ref(OBSERVATION, 2), parse('RETRY imports cache "after a timeout"')
+    )
+    assert terms == {
+        "retry": ["title"],
+        "imports": ["facts"],
+        "after a timeout": ["title"],
+    }
+    assert filled.matched_terms(Ref(OBSERVATION, 3), parse("service user")) == {
+        "service": ["files"],
+        "user": ["parts"],
+    }
+    assert filled.matched_terms(Ref(OBSERVATION, 1), parse("cache")) == {}
+
+
+def test_coverage_is_the_share_of_the_words_that_a_record_holds(filled: Store) -> None:
+    def covered(text: str) -> float:
+        return filled.coverage(parse(text), Ref(OBSERVATION, 1))
+
+    assert covered("parser import") == pytest.approx(1)
+    assert 0 < covered("parser timeout café") < covered("parser timeout") < 1
+    assert 0 < covered("parser nowhere") < 1
+    assert covered("timeout") == covered("nowhere") == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "near"),
+    [
+        ("parsr", ["parser"]),
+        ("timoeut nowhere", ["timeout"]),
+        ("parser retry", []),
+        ("zzzzqqqq", []),
+        ("-parsr", []),
+        ("", []),
+    ],
+)
+def test_words_that_occur_are_suggested_for_those_that_do_not(
+    filled: Store, text: str, near: list[str]
+) -> None:
+    assert filled.suggest(OBSERVATION, parse(text)) == near
+
+
+plain = st.sampled_from([*WORDS, "retries", "tokens", "user", "store", "录", "main", "the", "docs"])
+items = st.one_of(
+    plain,
+    plain,
+    plain.map("-{}".format),
+    plain.map("title:{}".format),
+    st.lists(plain, min_size=2, max_size=2).map('"{0[0]} {0[1]}"'.format),
+    st.sampled_from(
+        ["pay*", "time*", "-ch*", "title:ca*", "getUser*", "-type:bugfix", "-file:src"]
+    ),
+    st.sampled_from(["-concept:payment,cache", "-project:api", "C++", "main.py"]),
+)
+queries = st.lists(items, min_size=1, max_size=4).map(" ".join).map(parse)
+
+
+@HALF
+@given(
+    history=histories,
+    query=queries,
+    selection=filters,
+    depth=st.integers(0, 3),
+    newest_first=st.booleans(),
+)
+def test_the_same_records_match_in_every_store_however_one_asks(
+    compared: Compare,
+    history: list[Action],
+    query: Query,
+    selection: Filter,
+    depth: int,
+    newest_first: bool,
+) -> None:
+    with compared() as (opened, memory):
+        for action in history:
+            assert play(opened.store, action) == play(memory, action)
+        for kind in Kind:
+            by_time = memory.matches_by_time(
+                kind, query, selection, newest_first=newest_first, limit=99
+            )
+            for store in (opened.store, memory):
+                check_agreement(store, kind, query, selection, by_time, depth, newest_first)
+                check_terms(store, memory, query, by_time)
+
+
+def check_agreement(
+    store: Store,
+    kind: Kind,
+    query: Query,
+    selection: Filter,
+    by_time: list[Hit],
+    depth: int,
+    newest_first: bool,
+) -> None:
+    """Every way to ask for matches finds these, each once."""
+    times = {hit.ref: hit.created_at_epoch for hit in by_time}
+    ids = [ref.id for ref in times]
+    asked = kind, query, selection
+    how = {"newest_first": newest_first, "limit": depth}
+    assert store.matches_by_time(*asked, **how) == by_time[:depth]
+    assert store.count_matches(*asked) == len(ids)
+    assert store.matches_among(*asked, [*ids, 77]) == set(ids)
+    assert store.matches_among(*asked, ids[:1]) == set(ids[:1])
+    best = store.rank(*asked, depth)
+    ranked = [hit.ref.id for hit in best]
+    rest = [
+        hit
+        for offset in range(0, len(ids) + 1, 2)
+        for hit in store.rest(*asked, without=ranked, limit=2, offset=offset)
+    ]
+    among = store.rank_among(kind, query, [*ids, 77])
+    assert len(best) == min(depth, len(ids))
+    for hits in (best + rest, among):
+        assert sorted(hit.ref.id for hit in hits) == sorted(ids)
+        assert {hit.ref: hit.created_at_epoch for hit in hits} == times
+    for hits in (best, rest, among):
+        falling = [hit.relevance for hit in hits]
+        assert all(0 <= relevance <= 1 for relevance in falling)
+        assert falling == sorted(falling, reverse=True)
+
+
+def check_terms(store: Store, memory: Store, query: Query, hits: list[Hit]) -> None:
+    for ref in (hit.ref for hit in hits):
+        assert 0 <= store.coverage(query, ref) <= 1 + 1e-9
+        if not any(term.prefix for term in (*query.words, *query.required)):
+            assert store.matched_terms(ref, query) == memory.matched_terms(ref, query)
