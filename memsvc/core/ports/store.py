@@ -19,8 +19,10 @@ Clock = Callable[[], int]
 
 
 class Outcome(StrEnum):
-    """What became of one record that was handed to the store: it is new; it replaces what its source
-    wrote before; nothing changed; it stands for another already; the user had it forgotten.
+    """What became of one record that was handed to the store.
+
+    It is new, replaces what its source wrote before, or changes nothing; another that says the same
+    stands for it; or the user had it forgotten.
     """
 
     STORED = "stored"
@@ -179,7 +181,7 @@ class Store(Protocol):
         """
 
     def rank_among(self, kind: Kind, query: Query, ids: Sequence[int]) -> list[Hit]:
-        """Those of a few records that match in full text, best first, with their relevance (0-1)."""
+        """Those of a few records that match in full text, best first, with relevance (0-1)."""
 
     def count_matches(self, kind: Kind, query: Query, selection: Filter) -> int:
         """How many records match a query in full text."""

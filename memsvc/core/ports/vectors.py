@@ -87,8 +87,9 @@ class VectorStore(Protocol):
         """
 
     def vectors(self, kind: Kind, ids: Sequence[int], fingerprint: str) -> dict[int, Vector]:
-        """The vectors of records, float32 of shape (n, dimension), those of one fingerprint; records
-        without any are left out.
+        """The vectors of records, float32 of shape (n, dimension), those of one fingerprint.
+
+        Records without any are left out.
         """
 
     def changes(self, position: int, limit: int, fingerprint: str) -> list[Change]:
