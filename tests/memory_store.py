@@ -4,161 +4,26 @@ It takes the meaning of a filter from `filters.selects` and that of a query from
 ranks and corrects crudely, because no port promises how that is done.
 """
 
-import copy
 import difflib
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
 import memory_text
+from memory_state import Key, State, work_key
 
 from memsvc.answers.rows import read_tokens
-from memsvc.core.dates import local_day, now_ms
+from memsvc.core.dates import local_day
 from memsvc.core.economics import Discovery, Economics, discovery_cost
 from memsvc.core.filters import FIELDS, Filter, selects, value_groups
-from memsvc.core.ports.store import Hit, Outcome, Point, Project, Receipt, WorkEntry
+from memsvc.core.ports.store import Hit, Point, Project, Receipt, WorkEntry
 from memsvc.core.ports.vectors import Change, Embedded, Pending, Vector
 from memsvc.core.query import Query, parse
-from memsvc.core.records import Kind, Record, Ref, WorkSession, content_hash, kind_of
-
-Key = tuple[str, ...]
-
-
-@dataclass
-class State:
-    """All that is stored; a write works on a copy."""
-
-    generation: int = 0
-    sequence: int = 0
-    rebuilds: int = 0
-    records: dict[Ref, Record] = field(default_factory=dict)
-    last_id: dict[Kind, int] = field(default_factory=lambda: dict.fromkeys(Kind, 0))
-    forgotten: dict[Key, tuple[int, int]] = field(default_factory=dict)
-    work: dict[Key, tuple[WorkSession, int]] = field(default_factory=dict)
-    forgotten_work: set[Key] = field(default_factory=set)
-    pending: dict[Ref, tuple[int, int]] = field(default_factory=dict)
-    changes: dict[Ref, int] = field(default_factory=dict)
-    vectors: dict[Ref, tuple[str, Vector]] = field(default_factory=dict)
-
-    def copied(self) -> "State":
-        return State(**{name: copy.copy(value) for name, value in vars(self).items()})
-
-    def next(self) -> int:
-        self.sequence += 1
-        return self.sequence
-
-    def known(self, record: Record) -> Record | None:
-        return next((r for r in self.records.values() if _key(r) == _key(record)), None)
-
-    def dated(self, record: Record) -> Record:
-        known = None if record.created_at_epoch else self.known(record)
-        moment = record.created_at_epoch or (known.created_at_epoch if known else now_ms())
-        return replace(record, created_at_epoch=moment)
-
-    def judge(self, record: Record, merge_within: int | None) -> Receipt:
-        """What writing a record would do."""
-        kind, record = kind_of(record), self.dated(record)
-        if _key(record) in self.forgotten:
-            return Receipt(Outcome.FORGOTTEN, None)
-        if known := self.known(record):
-            same = known == replace(record, id=known.id)
-            return Receipt(Outcome.UNCHANGED if same else Outcome.UPDATED, Ref(kind, known.id))
-
-        if merge_within is None:
-            return Receipt(Outcome.STORED, None)
-        if any(_is_twin(record, key, *it, merge_within) for key, it in self.forgotten.items()):
-            return Receipt(Outcome.FORGOTTEN, None)
-        twins = [
-            (each.created_at_epoch, each.id)
-            for each in self.records.values()
-            if _is_twin(record, _key(each), content_hash(each), each.created_at_epoch, merge_within)
-        ]
-        if not twins:
-            return Receipt(Outcome.STORED, None)
-        return Receipt(Outcome.MERGED, Ref(kind, min(twins)[1]))
-
-    def write(self, record: Record, merge_within: int | None) -> Receipt:
-        record, receipt = self.dated(record), self.judge(record, merge_within)
-        if receipt.outcome is Outcome.STORED:
-            self.last_id[kind_of(record)] += 1
-            receipt = replace(receipt, ref=Ref(kind_of(record), self.last_id[kind_of(record)]))
-        if receipt.ref and receipt.outcome in (Outcome.STORED, Outcome.UPDATED):
-            self.put(receipt.ref, replace(record, id=receipt.ref.id))
-        return receipt
-
-    def put(self, ref: Ref, record: Record) -> None:
-        before = self.records.get(ref)
-        self.records[ref] = record
-        if before:
-            self.changes[ref] = self.next()
-            self.drop_empty_work(before)
-        if not before or content_hash(before) != content_hash(record):
-            self.pending[ref] = self.next(), record.created_at_epoch
-
-    def touch(self, record: Record) -> None:
-        """The work session of a record exists and spans its time."""
-        key, moment = _work_key(record), record.created_at_epoch
-        new = WorkSession(
-            session_id=record.session_id,
-            project=record.project,
-            started_at_epoch=moment,
-            status="unknown",
-        )
-        known, last = self.work.get(key, (new, moment))
-        first = min(known.started_at_epoch, moment)
-        self.work[key] = replace(known, started_at_epoch=first), max(last, moment)
-
-    def write_work(self, session: WorkSession) -> None:
-        key = _work_key(session)
-        if key not in self.work and key in self.forgotten_work:
-            return
-        ended = session.completed_at_epoch
-        new = session, session.started_at_epoch if ended is None else ended
-        known, last = self.work.get(key, new)
-        self.work[key] = (
-            replace(
-                session,
-                project=known.project,
-                started_at_epoch=min(known.started_at_epoch, session.started_at_epoch),
-                completed_at_epoch=known.completed_at_epoch if ended is None else ended,
-            ),
-            last,
-        )
-
-    def forget(self, ref: Ref) -> bool:
-        record = self.records.pop(ref, None)
-        if record is None:
-            return False
-        self.pending.pop(ref, None)
-        self.vectors.pop(ref, None)
-        self.changes[ref] = self.next()
-        self.forgotten[_key(record)] = content_hash(record), record.created_at_epoch
-        self.forgotten_work.update(self.drop_empty_work(record))
-        return True
-
-    def drop_empty_work(self, record: Record) -> list[Key]:
-        """Take out the work session of a record, or all of its project, if nothing is left."""
-        key, held = _work_key(record), set(map(_work_key, self.records.values()))
-        whole = key[0] not in {project for project, _ in held}
-        emptied = [each for each in self.work if each[0] == key[0]] if whole else [key]
-        emptied = [each for each in emptied if each in self.work and each not in held]
-        for each in emptied:
-            del self.work[each]
-        return emptied
-
-
-def _key(record: Record) -> Key:
-    return str(kind_of(record)), record.source, record.source_id
-
-
-def _is_twin(record: Record, key: Key, said: int, moment: int, within: int) -> bool:
-    """Whether a record says the same as another of its source at about the same time."""
-    is_near = abs(moment - record.created_at_epoch) <= within
-    return key[:2] == _key(record)[:2] and said == content_hash(record) and is_near
+from memsvc.core.records import Kind, Record, Ref, WorkSession, kind_of
 
 
 def _is_open(selection: Filter) -> bool:
@@ -167,10 +32,6 @@ def _is_open(selection: Filter) -> bool:
 
 def _place(hit: Hit) -> tuple[int, int, Kind]:
     return hit.created_at_epoch, hit.ref.id, hit.ref.kind
-
-
-def _work_key(it: Record | WorkSession) -> Key:
-    return it.project.casefold(), it.session_id
 
 
 class MemoryStore:
@@ -333,7 +194,7 @@ class MemoryStore:
 
     def _work(self, selection: Filter) -> list[tuple[Key, WorkSession, int]]:
         """The work sessions that a filter selects, last worked on first."""
-        held = {_work_key(r) for r in self._now.records.values() if selects(selection, r)}
+        held = {work_key(r) for r in self._now.records.values() if selects(selection, r)}
         wanted = [{value.casefold() for value in values} for _, values in selection.groups]
         if all(name == "project" for name, _ in selection.groups) and _is_open(selection):
             held |= {key for key in self._now.work if all(key[0] in names for names in wanted)}
@@ -347,7 +208,7 @@ class MemoryStore:
         selected = self._selected(list(Kind), selection)[::-1]
         entries = []
         for key, session, last in self._work(selection)[:limit]:
-            inside = [hit for hit in selected if _work_key(self._now.records[hit.ref]) == key]
+            inside = [hit for hit in selected if work_key(self._now.records[hit.ref]) == key]
             hits = {kind: [hit for hit in inside if hit.ref.kind is kind] for kind in Kind}
             counts = {kind: len(found) for kind, found in hits.items()}
             shown = {kind: found[:most] for kind, found in hits.items()}

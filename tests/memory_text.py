@@ -76,10 +76,10 @@ def _words(text: str) -> list[str]:
 def _pieces(text: str) -> Iterator[list[str]]:
     for identifier in _IDENTIFIER.findall(text):
         tokens = words.tokens(identifier)
-        cut = [piece for token in tokens for piece in words.cut(token)]
+        cut = [piece for token in tokens for piece in words.split_token(token)]
         if len(cut) > len(tokens):
             yield list(map(folded, cut))
-    single = [*words.joined(text), *words.symbols(text), *"".join(words.cjk_runs(text))]
+    single = [*words.joined_neighbours(text), *words.symbols(text), *"".join(words.cjk_runs(text))]
     yield from ([folded(each)] for each in single)
 
 
@@ -103,9 +103,9 @@ def _readings(term: Term) -> Iterator[Phrase]:
         for run in words.script_runs(token.lower()):
             units = words.bigrams(run) if words.has_cjk(run) else [run]
             yield from (Phrase((unit,)) for unit in units)
-        if not words.has_cjk(token) and len(words.cut(token)) > 1:
-            yield Phrase(tuple(words.cut(token)))
-    yield from (Phrase((pair,)) for pair in words.joined(term.text))
+        if not words.has_cjk(token) and len(words.split_token(token)) > 1:
+            yield Phrase(tuple(words.split_token(token)))
+    yield from (Phrase((pair,)) for pair in words.joined_neighbours(term.text))
 
 
 def _as_written(term: Term) -> Iterator[Phrase]:
@@ -113,7 +113,7 @@ def _as_written(term: Term) -> Iterator[Phrase]:
     tokens = words.tokens(term.text)
     if plain := tuple(token for token in tokens if not words.has_cjk(token)):
         yield Phrase(plain, term.prefix, term.title)
-    yield from (Phrase(tuple(words.cut(token))) for token in tokens if words.has_cjk(token))
+    yield from (Phrase(tuple(words.split_token(token))) for token in tokens if words.has_cjk(token))
     yield from (Phrase((symbol,)) for symbol in words.symbols(term.text))
 
 
