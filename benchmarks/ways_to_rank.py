@@ -96,9 +96,9 @@ class Way:
 
 
 FIXED_VOTE = (
-    (fusion, "WORDS_LEAST", 0.6),
-    (fusion, "WORDS_COVERED", 0.0),
-    (fusion, "WORDS_NEAR", 0.0),
+    (fusion, "BASE_WEIGHT", 0.6),
+    (fusion, "COVERAGE_WEIGHT", 0.0),
+    (fusion, "COSINE_WEIGHT", 0.0),
 )
 NO_BONUSES = ((bonuses, "NEIGHBOURS_BONUS", 0.0), (bonuses, "EXACT_BONUS", 0.0))
 FLAT = {kind: (fulltext.TEXT_WEIGHT, *others) for kind, (_, *others) in fulltext.WEIGHTS.items()}
