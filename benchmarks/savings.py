@@ -29,7 +29,7 @@ Strategy = Callable[[Agent, Task], Attempt]
 WHOLE: Final = "20 in full"
 
 LEAST_FOUND: Final = 28
-LARGEST_SHARE: Final = 0.1
+MAX_SHARE: Final = 0.1
 """The limits for the loop: tasks found, and its median as a share of that of 20 full records."""
 
 HEADING: Final = re.compile(r"^### (#\d+|[SP]\d+) ", re.M)
@@ -79,9 +79,9 @@ def missed(loop: Row) -> list[str]:
     failures = []
     if loop["found"] < LEAST_FOUND:
         failures.append(f"{loop['strategy']}: {loop['found']} tasks found, at least {LEAST_FOUND}")
-    if loop["share"] > LARGEST_SHARE:
+    if loop["share"] > MAX_SHARE:
         share = f"costs {loop['share']:.3f} of {WHOLE}"
-        failures.append(f"{loop['strategy']}: {share}, at most {LARGEST_SHARE}")
+        failures.append(f"{loop['strategy']}: {share}, at most {MAX_SHARE}")
     return failures
 
 

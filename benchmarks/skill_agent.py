@@ -21,7 +21,7 @@ from memsvc.core.tokens import count_tokens
 from memsvc.entrypoints.skill.install import skill_folder
 
 TASKS = skill_folder() / "evals" / "tasks.json"
-MOST_ROWS = 5
+MAX_ROWS = 5
 """Rows of a list that count: those an agent looks at before it rewords its question."""
 
 MONTHS = "january february march april may june july august september october november december"
@@ -171,7 +171,7 @@ class Agent:
         for line in self._plan(task["question"]):
             attempt.pages.append(line.page)
             printed = self.run(attempt, fill(line, task, self.pages))
-            rows = listed(printed)[:MOST_ROWS]
+            rows = listed(printed)[:MAX_ROWS]
             if line.page == "help" or fits(line, task["question"], rows):
                 break
         if rows and NEEDS_RECORD.search(task["question"]):

@@ -21,7 +21,7 @@ from benchmarks.worker import Worker, running_worker, temporary_home
 SAMPLE = 5000
 STARTS = 3
 CLIENTS = 8
-MOST_REQUESTS = 1000
+MAX_REQUESTS = 1000
 TOGETHER = tuple(
     f"{route}, {form}"
     for route in ("1 observations", "2 sessions", "3 prompts")
@@ -156,7 +156,7 @@ def _measure_route(client: Client, name: str, make: Callable[[], str], seconds: 
     print(f"asking {name}", file=sys.stderr)
     times: list[float] = []
     errors, end = 0, time.perf_counter() + seconds
-    while time.perf_counter() < end and len(times) < MOST_REQUESTS:
+    while time.perf_counter() < end and len(times) < MAX_REQUESTS:
         answer = client.get(asked := make())
         times.append(1000 * answer.seconds)
         if answer.status != 200:

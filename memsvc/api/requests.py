@@ -59,16 +59,15 @@ def search_request(
     text = given.get("query") or ""
     query = parse(text)
     since, until, days = _dates(call)
-    is_open = windowed and days is None and since is None and until is None
-    window = _full_hour(call.now) - parameters.DEFAULT_DAYS * DAY_MS
+    default_window = windowed and (since, until, days) == (None, None, None)
     return SearchRequest(
         kinds=kinds or _kinds(given),
         text=text,
         query=query,
         selection=Filter(_groups(given, query), since, until),
         order=given.get("orderBy") or ("relevance" if text else "date_desc"),
-        window_start=window if is_open else None,
-        days=parameters.DEFAULT_DAYS if is_open else days,
+        window_start=_days_ago(call, parameters.DEFAULT_DAYS) if default_window else None,
+        days=parameters.DEFAULT_DAYS if default_window else days,
         offset=given.get("offset", 0),
         limit=given.get("limit") or 1,
         format=given.get("format", "index"),
@@ -208,13 +207,13 @@ def _dates(call: Call) -> tuple[int | None, int | None, int | str | None]:
             f"given {start.text!r}, which is after dateEnd {end.text!r}; give the earlier first",
         )
     if isinstance(days, int):
-        since = max(since or 0, _full_hour(call.now) - days * DAY_MS)
+        since = max(since or 0, _days_ago(call, days))
     return since, until, days
 
 
-def _full_hour(now: int) -> int:
-    """Windows start on the hour, so that the same request has the same answer within it."""
-    return now // HOUR_MS * HOUR_MS
+def _days_ago(call: Call, days: int) -> int:
+    """Some days ago, on a full hour: within one, the same question gets the same answer."""
+    return call.now // HOUR_MS * HOUR_MS - days * DAY_MS
 
 
 def _groups(given: Mapping[str, Any], query: Query | None = None) -> Groups:

@@ -113,9 +113,9 @@ class Store(Protocol):
     ) -> list[Receipt]:
         """Store a batch, all or nothing, and say what became of each record, in their order.
 
-        Kind, source and source id tell which record is meant: the same again is unchanged or an
-        update. A record without a moment keeps that of its first writing, which is now. What was
-        forgotten stays away. Ids count up from 1 in each kind, and none is given out twice.
+        Kind, source and source id identify a record: written again, it is unchanged or updated. A
+        record without a time gets that of its first write. Forgotten records stay away. Ids count
+        up from 1 in each kind, and none is used twice.
 
         With `merge_within`, a new record that says the same (`content_hash`) as another of its
         kind and source, no more than so many ms apart, is merged into the earliest such; if that

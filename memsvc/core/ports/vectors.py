@@ -117,7 +117,7 @@ class Embedder(Protocol):
 
 
 class SemanticIndex(Protocol):
-    """Finds the nearest vectors. A cache: all that it holds can be made anew from the store.
+    """Finds the nearest vectors. A cache: all that it holds can be rebuilt from the store.
 
     A record may have several vectors; the nearest of them stands for it. Methods may be called from
     any thread. They raise SemanticUnavailable when the index cannot do its work.
@@ -176,7 +176,7 @@ class SemanticSearch(Protocol):
     ) -> list[tuple[int, float]]:
         """The records of a kind nearest to a text within a filter: id and cosine, nearest first.
 
-        Raises SemanticUnavailable, saying why, when that cannot be told.
+        Raises SemanticUnavailable, saying why.
         """
 
     def prepare(self, text: str) -> None:
