@@ -14,7 +14,8 @@ from benchmarks.__main__ import benchmarks
 from benchmarks.sample import run_command, sample_worker
 from benchmarks.savings import WHOLE, savings
 from memsvc.api.help import error_codes
-from memsvc.api.operations import OPERATIONS, Operation
+from memsvc.api.operation import Operation
+from memsvc.api.operations import OPERATIONS
 from memsvc.api.skill_pages import pages
 from memsvc.configuration.settings import SETTINGS
 from memsvc.core.records import Kind, Ref

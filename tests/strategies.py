@@ -5,7 +5,7 @@ import string
 from hypothesis import strategies as st
 
 from memsvc.api.mcp_tools import FIXED_PARAMETERS
-from memsvc.api.operations import Operation
+from memsvc.api.operation import Operation
 from memsvc.api.parameter_facts import Parameter, parameters_of
 from memsvc.core.records import Kind, Observation, Prompt, Record, Summary
 

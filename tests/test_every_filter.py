@@ -14,7 +14,8 @@ from hypothesis import settings
 from samples import DAY, NOW, numbered
 
 from memsvc.adapters.sqlite.store import open_store
-from memsvc.api.operations import OPERATIONS, Operation
+from memsvc.api.operation import Operation
+from memsvc.api.operations import OPERATIONS
 from memsvc.application.services import Services
 from memsvc.core.filters import FIELDS, Filter, FilterField, selects
 from memsvc.core.paths import path_endings

@@ -10,7 +10,8 @@ from flask.testing import FlaskClient
 from samples import NOW, OBSERVATIONS, fill
 
 from memsvc.adapters.sqlite.store import SqliteStore
-from memsvc.api.operations import OPERATIONS, Operation
+from memsvc.api.operation import Operation
+from memsvc.api.operations import OPERATIONS
 from memsvc.api.parameter_facts import Parameter, parameters_of
 from memsvc.application.services import Services
 from memsvc.core.filters import FIELDS

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from memsvc.api.operations import OPERATIONS, Operation
+from memsvc.api.operation import Operation
+from memsvc.api.operations import OPERATIONS
 
 
 @pytest.fixture

@@ -15,7 +15,8 @@ from mcp import Client
 from strategies import arguments
 
 from memsvc.api.mcp_tools import TOOLS, request_pairs
-from memsvc.api.operations import OPERATIONS, Operation
+from memsvc.api.operation import Operation
+from memsvc.api.operations import OPERATIONS
 from memsvc.configuration.settings import load_settings
 from memsvc.entrypoints.cli import main as cli
 from memsvc.entrypoints.mcp import build_server

@@ -7,7 +7,8 @@ from flask.testing import FlaskClient
 
 from memsvc import __version__
 from memsvc.api.help import example_path
-from memsvc.api.operations import OPERATIONS, TEN, Operation
+from memsvc.api.operation import Operation
+from memsvc.api.operations import OPERATIONS, TEN
 from memsvc.schemas.results import RESULTS
 
 READABLE = [operation for operation in OPERATIONS if operation.method == "GET"]

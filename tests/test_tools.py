@@ -21,7 +21,8 @@ from memsvc.api.mcp_tools import (
     find_tool,
     request_pairs,
 )
-from memsvc.api.operations import OPERATIONS, Operation
+from memsvc.api.operation import Operation
+from memsvc.api.operations import OPERATIONS
 from memsvc.core.errors import BadRequest
 from memsvc.core.tokens import count_tokens
 from memsvc.schemas.parameters import load_parameters

@@ -2,10 +2,11 @@
 
 import difflib
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 
 from memsvc import __version__
+from memsvc.api.operation import Operation
 from memsvc.api.parameter_facts import parameter_line, parameters_of
 from memsvc.application.requests import HelpRequest
 from memsvc.application.services import Services
@@ -14,12 +15,9 @@ from memsvc.core.filters import EVERYTHING
 from memsvc.core.records import Kind
 from memsvc.core.tokens import ESTIMATOR
 
-if TYPE_CHECKING:  # the table imports this module for its help
-    from memsvc.api.operations import Operation
-
 
 def build_help(
-    operations: Sequence["Operation"], services: Services, request: HelpRequest
+    operations: Sequence[Operation], services: Services, request: HelpRequest
 ) -> dict[str, Any]:
     """Help for these operations, or for the one requested."""
     one = request.operation
@@ -36,7 +34,7 @@ def build_help(
     }
 
 
-def _named(operations: Sequence["Operation"], name: str) -> "Operation":
+def _named(operations: Sequence[Operation], name: str) -> Operation:
     if operation := find_operation(operations, name):
         return operation
     names = list(dict.fromkeys(operation.name for operation in operations))
@@ -45,7 +43,7 @@ def _named(operations: Sequence["Operation"], name: str) -> "Operation":
     raise BadRequest.of("operation", f"given {name[:80]!r}; {hint}")
 
 
-def find_operation(operations: Sequence["Operation"], name: str) -> "Operation | None":
+def find_operation(operations: Sequence[Operation], name: str) -> Operation | None:
     """The operation with this name, command or path, or else the first whose path ends with it."""
     wanted = name.strip().lower().strip("/")
     for operation in operations:
@@ -64,7 +62,7 @@ def newest_refs(services: Services) -> dict[Kind, str]:
     return {kind: str(hits[0].ref) for kind, hits in found.items() if hits}
 
 
-def describe(operation: "Operation", base: str, newest: Mapping[Kind, str]) -> dict[str, Any]:
+def describe(operation: Operation, base: str, newest: Mapping[Kind, str]) -> dict[str, Any]:
     """One operation, described, with an example."""
     return {
         "name": operation.name,
@@ -80,7 +78,7 @@ def describe(operation: "Operation", base: str, newest: Mapping[Kind, str]) -> d
     }
 
 
-def _example(operation: "Operation", base: str, newest: Mapping[Kind, str]) -> dict[str, str]:
+def _example(operation: Operation, base: str, newest: Mapping[Kind, str]) -> dict[str, str]:
     """A curl command that runs as printed; none for DELETE."""
     path = f"{base}{example_path(operation, newest)}"
     if operation.method == "DELETE":  # an example would delete a record
@@ -91,7 +89,7 @@ def _example(operation: "Operation", base: str, newest: Mapping[Kind, str]) -> d
     return {"example": f"curl -s '{path}'"}
 
 
-def example_path(operation: "Operation", newest: Mapping[Kind, str] | None = None) -> str:
+def example_path(operation: Operation, newest: Mapping[Kind, str] | None = None) -> str:
     """The path and query of a request that runs as printed, with the refs of the newest records."""
     path, query = operation.path, dict(operation.example)
     refs = [ref for kind, ref in (newest or {}).items() if kind in operation.kinds]

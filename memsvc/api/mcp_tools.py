@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from memsvc.api.operations import OPERATIONS, Operation
+from memsvc.api.operation import Operation
+from memsvc.api.operations import OPERATIONS
 from memsvc.api.parameter_facts import Parameter, parameter_line, parameters_of
 from memsvc.core.errors import BadRequest
 

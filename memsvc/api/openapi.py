@@ -6,7 +6,8 @@ from apispec import APISpec
 from apispec.ext.marshmallow import MarshmallowPlugin
 
 from memsvc import __version__
-from memsvc.api.operations import OPERATIONS, Operation
+from memsvc.api.operation import Operation
+from memsvc.api.operations import OPERATIONS
 from memsvc.api.parameter_facts import Parameter, parameters_of
 from memsvc.core.records import Kind
 from memsvc.schemas.records import record_schema

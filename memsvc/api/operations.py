@@ -1,17 +1,14 @@
 """The table of operations: routes, help, OpenAPI, commands, MCP tools, skill pages come from it."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
-from marshmallow import Schema
-
-from memsvc.answers.page import Page
 from memsvc.answers.start_page import write_start_page
-from memsvc.answers.text import write_document, write_matches, write_record, write_text
+from memsvc.answers.text import write_matches
 from memsvc.api import requests
 from memsvc.api.help import build_help, help_text
+from memsvc.api.operation import Answer, Operation, Tool
 from memsvc.api.requests import Call
 from memsvc.application import (
     reading,
@@ -23,96 +20,15 @@ from memsvc.application import (
     writing,
 )
 from memsvc.application.search import run_search
-from memsvc.application.services import Services
 from memsvc.core.records import SHAPES, Kind
 from memsvc.schemas import parameters
 from memsvc.schemas.parameters import Fields
 from memsvc.schemas.results import Result
 
-Answer = Page | dict[str, Any]
-
 OBSERVATION, SESSION, PROMPT = Kind.OBSERVATION, Kind.SESSION, Kind.PROMPT
 ALL: Final = (OBSERVATION, SESSION, PROMPT)
 
 ARTICLES: Final = {OBSERVATION: "an", SESSION: "a", PROMPT: "a"}
-
-ROW_COST: Final = (
-    "about 30 tokens per row as text, 110 as JSON; a full record costs its read_tokens"
-)
-
-TEXTS: Final[Mapping[Result, Callable[[Any], str]]] = {
-    Result.PAGE: write_text,
-    Result.RECORD: write_record,
-    Result.DOCUMENT: write_document,
-    Result.WRITTEN: write_document,
-}
-"""How an answer of each shape is rendered as text."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """An operation as an MCP tool: its name, and its role among the others."""
-
-    name: str
-    role: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Operation:
-    """One operation that a client can call.
-
-    What it does: `read` turns a call into a request, `run` answers it; `result` is the shape of the
-    answer, `status` its HTTP status, `html` its template; `text` renders it as text, if not like
-    every answer of its shape; `text_first` means text unless the client asks for JSON; `ceiling`
-    caps the tokens of an answer, whatever max_tokens says.
-
-    How it is called: `command` has the words of the command line, `argument` is the parameter that
-    needs no flag there; `tool` is its MCP tool; `body` says what a request body has: nothing, the
-    parameters, or records of these `kinds`; `skill` means that the skill has a page for it.
-
-    How it is explained: `example` has the parameters of a request that runs as printed, `refs` is
-    the one of them that names records, `sample` is a body that can be sent as it is.
-    """
-
-    name: str
-    path: str
-    summary: str
-    when: str
-    run: Callable[[Services, Any], Answer]
-    read: Callable[[Call], Any] = lambda call: None
-    parameters: Fields = field(default_factory=dict)
-    kinds: tuple[Kind, ...] = ()
-    command: str = ""
-    argument: str = ""
-    method: str = "GET"
-    aliases: tuple[str, ...] = ()
-    body: str = ""
-    result: Result = Result.PAGE
-    status: Callable[[Answer], int] = lambda answer: 200
-    text: Callable[[Any], str] | None = None
-    text_first: bool = False
-    html: str = ""
-    ceiling: int | None = None
-    tool: Tool | None = None
-    skill: bool = False
-    example: Mapping[str, str] = field(default_factory=dict)
-    refs: str = ""
-    sample: str = ""
-    cost: str = ROW_COST
-    errors: tuple[str, ...] = ("bad_parameter",)
-
-    @property
-    def write(self) -> Callable[[Any], str]:
-        """The function that renders an answer as text."""
-        return self.text or TEXTS[self.result]
-
-    @cached_property
-    def schema(self) -> Schema:
-        """The schema of its parameters; GET also takes `render`."""
-        rendering = parameters.rendering() if self.method == "GET" else {}
-        return parameters.make_schema(
-            f"{self.name}-{self.method}", {**self.parameters, **rendering}
-        )
 
 
 def _window_of(kinds: tuple[Kind, ...]) -> Callable[[Call], Any]:

@@ -4,7 +4,8 @@ import shlex
 from collections.abc import Iterator
 
 from memsvc.api.help import example_path
-from memsvc.api.operations import TEN, Operation
+from memsvc.api.operation import Operation
+from memsvc.api.operations import TEN
 from memsvc.api.parameter_facts import Parameter, facts_of, parameters_of
 
 NAME = "mem-search"

@@ -6,7 +6,8 @@ from typing import Any
 import click
 import requests
 
-from memsvc.api.operations import OPERATIONS, Operation
+from memsvc.api.operation import Operation
+from memsvc.api.operations import OPERATIONS
 from memsvc.api.parameter_facts import Parameter, facts_of, parameters_of
 from memsvc.configuration.settings import load_settings
 from memsvc.core.errors import BadRequest, MemsvcError, NotFound, StoreUnavailable
