@@ -1,336 +1,314 @@
-"""A store in plain dictionaries: both ports as simply as they can be kept, for tests to compare.
+"""The ports Store and VectorStore in plain lists, for the contract tests to compare others with.
 
-It takes the meaning of a filter from `filters.selects` and that of a query from `memory_text`; it
-ranks and corrects crudely, because no port promises how that is done.
+`filters.selects` says what a filter selects, and `memory_text` what a query matches. It ranks and
+corrects crudely, because no port promises how that is done.
 """
 
+import copy
 import difflib
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
-from uuid import uuid4
+from operator import attrgetter
+from types import SimpleNamespace
 
-import memory_text
-from memory_state import Key, State, work_key
+from memory_text import asked, columns, matches, places
 
 from memsvc.answers.rows import read_tokens
-from memsvc.core.dates import local_day
+from memsvc.core.dates import local_day, now_ms
 from memsvc.core.economics import Discovery, Economics, discovery_cost
-from memsvc.core.filters import FIELDS, Filter, selects, value_groups
-from memsvc.core.ports.store import Hit, Point, Project, Receipt, WorkEntry
-from memsvc.core.ports.vectors import Change, Embedded, Pending, Vector
-from memsvc.core.query import Query, parse
-from memsvc.core.records import Kind, Record, Ref, WorkSession, kind_of
+from memsvc.core.filters import EVERYTHING, FIELDS, Filter, selects, value_groups
+from memsvc.core.ports.store import Hit, Outcome, Project, Receipt, WorkEntry
+from memsvc.core.ports.vectors import Change, Embedded, Pending
+from memsvc.core.query import parse
+from memsvc.core.records import SHAPES, Kind, Prompt, Ref, WorkSession, content_hash, kind_of
+
+source_of = attrgetter("__class__", "source", "source_id")
+discovery_of = attrgetter(
+    "project", "session_id", "prompt_number", "discovery_tokens", "created_at_epoch"
+)
 
 
-def _is_open(selection: Filter) -> bool:
-    return selection.since is None and selection.until is None
+def work_of(it):
+    return it.project.casefold(), it.session_id
 
 
-def _place(hit: Hit) -> tuple[int, int, Kind]:
-    return hit.created_at_epoch, hit.ref.id, hit.ref.kind
+def place(record):
+    return record.created_at_epoch, record.id, kind_of(record)
+
+
+def hit_of(record):
+    return Hit(Ref(kind_of(record), record.id), record.created_at_epoch)
 
 
 class MemoryStore:
-    """The ports Store and VectorStore, in memory."""
+    """Reads look at `seen`: the store itself or, within a snapshot, a copy of it."""
 
-    def __init__(self) -> None:
-        self._latest, self._local, self._lock = State(), threading.local(), threading.RLock()
-        self._name = uuid4().hex
+    lock = threading.RLock()  # of the class, because a lock cannot be copied
 
-    @property
-    def _now(self) -> State:
-        return getattr(self._local, "pinned", None) or self._latest
+    def __init__(self):
+        self.seen, self.rows, self.sequence, self.rebuilt = self, [], 0, 0
+        self.work, self.forgotten_work = {}, set()  # by `work_of`: (work session, last moment)
 
     @contextmanager
-    def snapshot(self) -> Iterator[None]:
-        before = getattr(self._local, "pinned", None)
-        self._local.pinned = self._now
-        try:
-            yield
-        finally:
-            self._local.pinned = before
+    def snapshot(self):
+        with self.lock:
+            before, self.seen = self.seen, copy.deepcopy(self.seen)
+            try:
+                yield
+            finally:
+                self.seen = before
 
-    @contextmanager
-    def _changing(self) -> Iterator[State]:
-        with self._lock:
-            state = self._latest.copied()
-            yield state
-            self._latest = state
+    def close(self): ...
 
-    # -- writing ----------------------------------------------------------------------------------
+    def generation(self):
+        return self.seen.sequence
 
-    def generation(self) -> int:
-        return self._now.generation
+    def _next(self):
+        self.sequence += 1
+        return self.sequence
 
-    def write(
-        self,
-        records: Iterable[Record],
-        work_sessions: Iterable[WorkSession] = (),
-        *,
-        merge_within: int | None = None,
-    ) -> list[Receipt]:
-        with self._changing() as state:
-            state.generation += 1
-            written = [(state.dated(each), state.write(each, merge_within)) for each in records]
-            for record, receipt in written:
-                if receipt.ref:
-                    state.touch(record)
-            for session in work_sessions:
-                state.write_work(session)
+    def write(self, records, work_sessions=(), *, merge_within=None):
+        records = list(records)  # a source that breaks off has written nothing
+        with self.lock:
+            self._next()
+            written = [self._put(record, merge_within) for record in records]
+            for record in (record for record, receipt in written if receipt.ref):
+                moment, made = record.created_at_epoch, {"session_id": record.session_id}
+                made |= {"project": record.project, "status": "unknown"}
+                self._span(WorkSession(**made, started_at_epoch=moment), moment)
+            for given in work_sessions:
+                if work_of(given) in self.work or work_of(given) not in self.forgotten_work:
+                    self._span(given, 0, status=given.status, ended=given.completed_at_epoch)
         return [receipt for _, receipt in written]
 
-    def preview(
-        self, records: Iterable[Record], *, merge_within: int | None = None
-    ) -> list[Receipt]:
-        return [self._now.judge(record, merge_within) for record in records]
+    def preview(self, records, *, merge_within=None):
+        found = [copy.deepcopy(self.seen)._put(each, merge_within)[1] for each in records]
+        return [replace(r, ref=None) if r.outcome is Outcome.STORED else r for r in found]
 
-    def forget(self, ref: Ref) -> bool:
-        with self._changing() as state:
-            state.generation += 1
-            return state.forget(ref)
+    def _put(self, record, within):
+        """Write a record; as it was dated, and what became of it."""
+        kind, rows = kind_of(record), self.rows
+        row = next((row for row in rows if source_of(row.record) == source_of(record)), None)
+        first = row.record.created_at_epoch if row else now_ms()
+        record = replace(record, created_at_epoch=record.created_at_epoch or first)
 
-    # -- reading ----------------------------------------------------------------------------------
+        def is_twin(other):
+            apart = abs(other.created_at_epoch - record.created_at_epoch)
+            same = other.source == record.source and content_hash(other) == content_hash(record)
+            return within is not None and apart <= within and same
 
-    def records(self, refs: Iterable[Ref]) -> dict[Ref, Record]:
-        return {ref: self._now.records[ref] for ref in refs if ref in self._now.records}
+        twins = [] if row else [each for each in rows if is_twin(each.record)]
+        if any(each.is_forgotten for each in [row, *twins] if each):
+            return record, Receipt(Outcome.FORGOTTEN, None)
+        if twins:
+            return record, Receipt(Outcome.MERGED, min(twins, key=lambda r: place(r.record)).ref)
+        ref = row.ref if row else Ref(kind, 1 + sum(each.ref.kind is kind for each in rows))
+        record = replace(record, id=ref.id)
+        if row and row.record == record:
+            return record, Receipt(Outcome.UNCHANGED, ref)
+        before = row and row.record
+        if not row:
+            row = SimpleNamespace(ref=ref, is_forgotten=False, changed=0, kept=("", None))
+            rows.append(row)
+        row.record = record
+        if not before or content_hash(before) != content_hash(record):
+            row.waiting, row.moment = self._next(), record.created_at_epoch
+        if before:
+            row.changed = self._next()
+            self._drop_empty_work(before)
+        return record, Receipt(Outcome.UPDATED if before else Outcome.STORED, ref)
 
-    def times(self, refs: Iterable[Ref]) -> dict[Ref, int]:
+    def _span(self, session, moment, ended=None, **taken):
+        """Let a work session exist, begin no later than this one, and last until a moment."""
+        new = session, session.completed_at_epoch or session.started_at_epoch
+        known, last = self.work.get(work_of(session), new)
+        taken["started_at_epoch"] = min(known.started_at_epoch, session.started_at_epoch)
+        taken["completed_at_epoch"] = known.completed_at_epoch if ended is None else ended
+        self.work[work_of(session)] = replace(known, **taken), max(last, moment)
+
+    def _drop_empty_work(self, record):
+        """Remove the work session of a record, or all of its project, if no record is left."""
+        held = {work_of(row.record) for row in self.rows if not row.is_forgotten}
+        key, whole = work_of(record), record.project.casefold() not in dict(held)
+        emptied = {
+            each for each in self.work if each == key or (whole and each[0] == key[0])
+        } - held
+        self.work = {each: self.work[each] for each in self.work.keys() - emptied}
+        return emptied
+
+    def forget(self, ref):
+        with self.lock:
+            found = [row for row in self.rows if row.ref == ref and not row.is_forgotten]
+            for row in found:
+                row.is_forgotten, row.waiting, row.kept = True, 0, ("", None)
+                row.changed = self._next()
+                self.forgotten_work |= self._drop_empty_work(row.record)
+            return bool(found)
+
+    def records(self, refs):
+        held = {row.ref: row.record for row in self.seen.rows if not row.is_forgotten}
+        return {ref: held[ref] for ref in refs if ref in held}
+
+    def times(self, refs):
         return {ref: record.created_at_epoch for ref, record in self.records(refs).items()}
 
-    def _selected(self, kinds: Sequence[Kind], selection: Filter) -> list[Hit]:
-        """What a filter selects, in the order of time."""
-        found = [
-            Hit(ref, record.created_at_epoch)
-            for ref, record in self._now.records.items()
-            if ref.kind in kinds and selects(selection, record)
-        ]
-        return sorted(found, key=_place)
+    def _selected(self, kinds=Kind, selection=EVERYTHING):
+        """The records that a filter selects, in the order of time."""
+        held = [row.record for row in self.seen.rows if not row.is_forgotten]
+        found = [each for each in held if kind_of(each) in kinds and selects(selection, each)]
+        return sorted(found, key=place)
 
-    def page(
-        self,
-        kinds: Sequence[Kind],
-        selection: Filter,
-        *,
-        newest_first: bool,
-        limit: int,
-        offset: int,
-    ) -> list[Hit]:
-        hits = self._selected(kinds, selection)
-        return (hits[::-1] if newest_first else hits)[offset : offset + limit]
+    def page(self, kinds, selection, *, newest_first, limit, offset):
+        found = self._selected(kinds, selection)[:: -1 if newest_first else 1]
+        return list(map(hit_of, found[offset : offset + limit]))
 
-    def count(self, kind: Kind, selection: Filter) -> int:
+    def count(self, kind, selection):
         return len(self._selected([kind], selection))
 
-    def selected_ids(self, kind: Kind, selection: Filter) -> list[int]:
-        return [hit.ref.id for hit in self._selected([kind], selection)]
+    def selected_ids(self, kind, selection):
+        return [record.id for record in self._selected([kind], selection)]
 
-    def selected_among(self, kind: Kind, selection: Filter, ids: Sequence[int]) -> set[int]:
+    def selected_among(self, kind, selection, ids):
         return set(ids) & set(self.selected_ids(kind, selection))
 
-    def neighbours(
-        self,
-        kinds: Sequence[Kind],
-        selection: Filter,
-        point: Point,
-        *,
-        before: bool,
-        limit: int,
-    ) -> list[Hit]:
-        at, hits = (point.created_at_epoch, point.id, point.kind), self._selected(kinds, selection)
-        if before:
-            return [hit for hit in hits if _place(hit) < at][::-1][:limit][::-1]
-        return [hit for hit in hits if _place(hit) > at][:limit]
+    def neighbours(self, kinds, selection, point, *, before, limit):
+        found, at = self._selected(kinds, selection), attrgetter("created_at_epoch", "id", "kind")
+        earlier = [hit_of(record) for record in found if place(record) < at(point)]
+        later = [hit_of(record) for record in found if place(record) > at(point)]
+        return earlier[max(0, len(earlier) - limit) :] if before else later[:limit]
 
-    def count_values(self, kind: Kind, field: str) -> dict[str, int]:
-        names: dict[str, str] = {}
-        counts: Counter[str] = Counter()
-        for record in (r for ref, r in self._now.records.items() if ref.kind is kind):
-            carried = {FIELDS[field].key(v): v for v in FIELDS[field].values(record)}
-            names, counts = carried | names, counts + Counter(carried.keys())
-        return dict(
-            sorted(
-                ((names[key], n) for key, n in counts.items()), key=lambda each: (-each[1], each[0])
-            )
-        )
+    def count_values(self, kind, field):
+        key, values = FIELDS[field].key, FIELDS[field].values
+        carried = [{key(value): value for value in values(r)} for r in self._selected([kind])]
+        spelt = {folded: value for each in carried[::-1] for folded, value in each.items()}
+        counts = Counter(folded for each in carried for folded in each)
+        return {spelt[folded]: count for folded, count in counts.most_common()}
 
-    def projects(self) -> list[Project]:
-        found: dict[str, list[Record]] = {}
-        for record in self._now.records.values():
-            found.setdefault(record.project.casefold(), []).append(record)
-        projects = [
-            Project(
-                held[0].project,
-                {kind: sum(kind_of(each) is kind for each in held) for kind in Kind},
-                max(each.created_at_epoch for each in held),
-            )
-            for held in found.values()
+    def projects(self):
+        counts = Counter((work_of(r)[0], kind_of(r)) for r in self._selected())
+        last = {work_of(record)[0]: record for record in self._selected()}
+        return [
+            Project(r.project, {kind: counts[key, kind] for kind in Kind}, r.created_at_epoch)
+            for key, r in sorted(last.items(), key=lambda each: place(each[1]), reverse=True)
         ]
-        return sorted(projects, key=lambda project: (-project.last_at_epoch, project.name))
 
-    def days(self, since: int) -> dict[str, int]:
-        hits = self._selected(list(Kind), Filter(since=since))
-        return dict(sorted(Counter(local_day(h.created_at_epoch) for h in hits).items())[::-1])
+    def days(self, since):
+        newest = self._selected(selection=Filter(since=since))[::-1]
+        return Counter(local_day(record.created_at_epoch) for record in newest)
 
-    def economics(self) -> Economics:
-        costs = {ref: read_tokens(record, ref) for ref, record in self._now.records.items()}
-        made: list[Any] = [r for r in self._now.records.values() if kind_of(r) is Kind.OBSERVATION]
-        known = [each for each in made if each.discovery_tokens > 0]
-        found = sorted(
-            Discovery(
-                each.project,
-                each.session_id,
-                -1 if each.prompt_number is None else each.prompt_number,
-                each.discovery_tokens,
-                each.created_at_epoch,
-            )
-            for each in known
-        )
-        cost = sum(costs[Ref(Kind.OBSERVATION, each.id)] for each in known)
-        return Economics(sum(costs.values()), cost, discovery_cost(found))
+    def economics(self):
+        cost = {r: read_tokens(r, hit_of(r).ref) for r in self._selected()}
+        known = [r for r in self._selected([Kind.OBSERVATION]) if r.discovery_tokens > 0]
+        found = sorted((Discovery(*discovery_of(r)) for r in known), key=lambda d: str(d[:4]))
+        return Economics(sum(cost.values()), sum(map(cost.get, known)), discovery_cost(found))
 
-    def _work(self, selection: Filter) -> list[tuple[Key, WorkSession, int]]:
+    def _work(self, selection):
         """The work sessions that a filter selects, last worked on first."""
-        held = {work_key(r) for r in self._now.records.values() if selects(selection, r)}
-        wanted = [{value.casefold() for value in values} for _, values in selection.groups]
-        if all(name == "project" for name, _ in selection.groups) and _is_open(selection):
-            held |= {key for key in self._now.work if all(key[0] in names for names in wanted)}
-        found = [(key, *self._now.work[key]) for key in held]
-        return sorted(found, key=lambda each: (each[2], each[0][1]), reverse=True)
+        keys = set(map(work_of, self._selected(selection=selection)))
+        if selection.since is selection.until is None:  # one without records has its project only
+            empty = {key: Prompt(project=key[0]) for key in self.seen.work}
+            keys |= {key for key, prompt in empty.items() if selects(selection, prompt)}
+        return sorted(keys, key=lambda key: (self.seen.work[key][1], key[1]), reverse=True)
 
-    def count_work_sessions(self, selection: Filter) -> int:
+    def count_work_sessions(self, selection):
         return len(self._work(selection))
 
-    def recent_work(self, selection: Filter, *, limit: int, most: int) -> list[WorkEntry]:
-        selected = self._selected(list(Kind), selection)[::-1]
-        entries = []
-        for key, session, last in self._work(selection)[:limit]:
-            inside = [hit for hit in selected if work_key(self._now.records[hit.ref]) == key]
-            hits = {kind: [hit for hit in inside if hit.ref.kind is kind] for kind in Kind}
-            counts = {kind: len(found) for kind, found in hits.items()}
-            shown = {kind: found[:most] for kind, found in hits.items()}
-            entries.append(WorkEntry(session, last, shown, counts))
+    def recent_work(self, selection, *, limit, most):
+        entries, newest = [], self._selected(selection=selection)[::-1]
+        for key in self._work(selection)[:limit]:
+            inside = [record for record in newest if work_of(record) == key]
+            hits = {k: [hit_of(each) for each in inside if kind_of(each) is k] for k in Kind}
+            shown, counts = {k: hits[k][:most] for k in Kind}, {k: len(hits[k]) for k in Kind}
+            entries.append(WorkEntry(*self.seen.work[key], shown, counts))
         return entries
 
-    # -- full text --------------------------------------------------------------------------------
-
-    def _matching(self, kind: Kind, query: Query, selection: Filter) -> list[Hit]:
+    def _matching(self, kind, query, selection=EVERYTHING):
         """What matches, best first; newest first where there is nothing to rank by."""
-        newest_first = self._selected([kind], selection)[::-1]
-        records = self._now.records
-        found = [h for h in newest_first if memory_text.matches(records[h.ref], query)]
-        if query.only_excludes:
-            return found
-        ranked = [replace(h, relevance=memory_text.relevance(records[h.ref], query)) for h in found]
-        return sorted(ranked, key=lambda h: (-h.relevance, -h.created_at_epoch, h.ref.id))
+        hits, title = [], SHAPES[kind].title
+        for record in self._selected([kind], selection)[::-1]:
+            if matches(record, query):
+                held = [places(record, each) for each in asked(query)]
+                points = sum(bool(names) + (title in names) for names in held)
+                hits.append(replace(hit_of(record), relevance=points / max(1, 2 * len(held))))
+        return hits if query.only_excludes else sorted(hits, key=lambda hit: -hit.relevance)
 
-    def rank(self, kind: Kind, query: Query, selection: Filter, depth: int) -> list[Hit]:
+    def rank(self, kind, query, selection, depth):
         return self._matching(kind, query, selection)[:depth]
 
-    def rank_among(self, kind: Kind, query: Query, ids: Sequence[int]) -> list[Hit]:
-        return [hit for hit in self._matching(kind, query, Filter()) if hit.ref.id in ids]
+    def rank_among(self, kind, query, ids):
+        return [hit for hit in self._matching(kind, query) if hit.ref.id in ids]
 
-    def count_matches(self, kind: Kind, query: Query, selection: Filter) -> int:
+    def count_matches(self, kind, query, selection):
         return len(self._matching(kind, query, selection))
 
-    def rest(
-        self,
-        kind: Kind,
-        query: Query,
-        selection: Filter,
-        *,
-        without: Sequence[int],
-        limit: int,
-        offset: int,
-    ) -> list[Hit]:
+    def rest(self, kind, query, selection, *, without, limit, offset):
         hits = self._matching(kind, query, selection)
         return [hit for hit in hits if hit.ref.id not in without][offset : offset + limit]
 
-    def matches_by_time(
-        self, kind: Kind, query: Query, selection: Filter, *, newest_first: bool, limit: int
-    ) -> list[Hit]:
-        hits = sorted(self._matching(kind, query, selection), key=_place, reverse=newest_first)
-        return [replace(hit, relevance=0.0) for hit in hits[:limit]]
+    def matches_by_time(self, kind, query, selection, *, newest_first, limit):
+        found = [r for r in self._selected([kind], selection) if matches(r, query)]
+        return list(map(hit_of, found[:: -1 if newest_first else 1][:limit]))
 
-    def matches_among(
-        self, kind: Kind, query: Query, selection: Filter, ids: Sequence[int]
-    ) -> set[int]:
+    def matches_among(self, kind, query, selection, ids):
         return {hit.ref.id for hit in self._matching(kind, query, selection)} & set(ids)
 
-    def matched_terms(self, ref: Ref, query: Query) -> dict[str, list[str]]:
-        asked = [*memory_text.readings(query), *memory_text.required(query)]
-        record = self._now.records[ref]
-        found = {" ".join(each.words): memory_text.places(record, each) for each in asked}
-        return {term: fields for term, fields in found.items() if fields}
+    def matched_terms(self, ref, query):
+        found = {term.text: places(self.records([ref])[ref], term) for term in asked(query)}
+        return {text: fields for text, fields in found.items() if fields}
 
-    def coverage(self, query: Query, ref: Ref) -> float:
-        return memory_text.coverage(self._now.records[ref], query)
+    def coverage(self, query, ref):
+        terms = {term.text for term in asked(query)}
+        return len(self.matched_terms(ref, query)) / max(1, len(terms))
 
-    def suggest(self, kind: Kind, query: Query) -> list[str]:
-        held = (record for ref, record in self._now.records.items() if ref.kind is kind)
-        known = memory_text.vocabulary(held)
-        terms = (term.text.lower() for term in (*query.words, *query.required))
-        absent = [term for term in terms if not self.count_matches(kind, parse(term), Filter())]
+    def suggest(self, kind, query):
+        texts = [text for r in self._selected([kind]) for text in columns(r).values()]
+        terms = [term.text.lower() for term in (*query.words, *query.required)]
+        absent = [term for term in terms if not self._matching(kind, parse(term))]
+        known = set(" ".join(texts).split())
         return [near for term in absent for near in difflib.get_close_matches(term, known, 1, 0.8)]
 
-    def check(self) -> None:
-        """It can always be read."""
+    def rebuilds(self):
+        return self.seen.rebuilt
 
-    def close(self) -> None:
-        """Nothing is open."""
+    def ask_rebuild(self):
+        self.rebuilt += 1
 
-    # -- vectors ----------------------------------------------------------------------------------
+    def queue_others(self, fingerprint):
+        with self.lock:
+            for row in self.rows:
+                if not (row.is_forgotten or row.waiting or row.kept[0] == fingerprint):
+                    row.waiting, row.moment = self._next(), row.record.created_at_epoch
 
-    def store_name(self) -> str:
-        return self._name
+    def pending(self, limit):
+        waiting = [row for row in self.seen.rows if row.waiting]
+        waiting.sort(key=lambda row: (row.moment, row.ref.id, row.ref.kind), reverse=True)
+        return [Pending(row.waiting, row.ref) for row in waiting[:limit]]
 
-    def rebuilds(self) -> int:
-        return self._now.rebuilds
+    def count_pending(self):
+        return sum(row.waiting > 0 for row in self.seen.rows)
 
-    def ask_rebuild(self) -> None:
-        with self._changing() as state:
-            state.rebuilds += 1
+    def keep_vectors(self, done, fingerprint):
+        begun = {pending.sequence: vectors.copy() for pending, vectors in done}
+        with self.lock:
+            waiting = {row.waiting: row for row in self.rows if row.waiting in begun}
+            for row in (waiting[sequence] for sequence in begun if sequence in waiting):
+                row.kept = fingerprint, begun[row.waiting]
+                row.waiting, row.changed = 0, self._next()
 
-    def queue_others(self, fingerprint: str) -> None:
-        with self._changing() as state:
-            for ref, record in state.records.items():
-                is_kept = state.vectors.get(ref, ("",))[0] == fingerprint
-                if not is_kept and ref not in state.pending:
-                    state.pending[ref] = state.next(), record.created_at_epoch
+    def vectors(self, kind, ids, fingerprint):
+        rows = [row for row in self.seen.rows if row.ref.kind is kind and row.ref.id in ids]
+        return {row.ref.id: row.kept[1] for row in rows if row.kept[0] == fingerprint}
 
-    def pending(self, limit: int) -> list[Pending]:
-        queued = self._now.pending.items()
-        waiting = sorted((moment, ref.id, ref.kind, n) for ref, (n, moment) in queued)[::-1]
-        return [Pending(n, Ref(kind, id)) for _, id, kind, n in waiting[:limit]]
+    def changes(self, position, limit, fingerprint):
+        def embedded(row):
+            known = row.ref, row.record.created_at_epoch, value_groups(row.record), row.kept[1]
+            return Embedded(*known) if row.kept[0] == fingerprint else None
 
-    def count_pending(self) -> int:
-        return len(self._now.pending)
+        later = [row for row in self.seen.rows if row.changed > position]
+        later.sort(key=attrgetter("changed"))
+        return [Change(row.changed, row.ref, embedded(row)) for row in later[:limit]]
 
-    def keep_vectors(self, done: Sequence[tuple[Pending, Vector]], fingerprint: str) -> None:
-        with self._changing() as state:
-            for begun, vectors in done:
-                if state.pending.get(begun.ref, (0,))[0] == begun.sequence:
-                    del state.pending[begun.ref]
-                    state.vectors[begun.ref] = fingerprint, vectors.copy()
-                    state.changes[begun.ref] = state.next()
-
-    def vectors(self, kind: Kind, ids: Sequence[int], fingerprint: str) -> dict[int, Vector]:
-        kept = {id: self._now.vectors.get(Ref(kind, id), ("", None)) for id in ids}
-        return {id: vectors for id, (name, vectors) in kept.items() if name == fingerprint}
-
-    def changes(self, position: int, limit: int, fingerprint: str) -> list[Change]:
-        later = sorted((n, ref) for ref, n in self._now.changes.items() if n > position)
-        return [Change(n, ref, self._embedded(ref, fingerprint)) for n, ref in later[:limit]]
-
-    def _embedded(self, ref: Ref, fingerprint: str) -> Embedded | None:
-        vectors = self.vectors(ref.kind, [ref.id], fingerprint)
-        if not vectors:
-            return None
-        record = self._now.records[ref]
-        return Embedded(ref, record.created_at_epoch, value_groups(record), vectors[ref.id])
-
-    def count_changes(self, position: int) -> int:
-        return sum(sequence > position for sequence in self._now.changes.values())
+    def count_changes(self, position):
+        return sum(row.changed > position for row in self.seen.rows)
