@@ -5,7 +5,6 @@ corrects crudely, because no port promises how that is done.
 """
 
 import copy
-import difflib
 import threading
 from collections import Counter
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from dataclasses import replace
 from operator import attrgetter
 from types import SimpleNamespace
 
-from memory_text import asked, columns, matches, places
+from memory_text import asked, matched_terms, matches, nearest_words, relevance
 
 from memsvc.answers.rows import read_tokens
 from memsvc.core.dates import local_day, now_ms
@@ -22,7 +21,7 @@ from memsvc.core.filters import EVERYTHING, FIELDS, Filter, selects, value_group
 from memsvc.core.ports.store import Hit, Outcome, Project, Receipt, WorkEntry
 from memsvc.core.ports.vectors import Change, Embedded, Pending
 from memsvc.core.query import parse
-from memsvc.core.records import SHAPES, Kind, Prompt, Ref, WorkSession, content_hash, kind_of
+from memsvc.core.records import Kind, Prompt, Ref, WorkSession, content_hash, kind_of
 
 source_of = attrgetter("__class__", "source", "source_id")
 discovery_of = attrgetter(
@@ -226,12 +225,8 @@ class MemoryStore:
 
     def _matching(self, kind, query, selection=EVERYTHING):
         """What matches, best first; newest first where there is nothing to rank by."""
-        hits, title = [], SHAPES[kind].title
-        for record in self._selected([kind], selection)[::-1]:
-            if matches(record, query):
-                held = [places(record, each) for each in asked(query)]
-                points = sum(bool(names) + (title in names) for names in held)
-                hits.append(replace(hit_of(record), relevance=points / max(1, 2 * len(held))))
+        found = [r for r in self._selected([kind], selection)[::-1] if matches(r, query)]
+        hits = [replace(hit_of(record), relevance=relevance(record, query)) for record in found]
         return hits if query.only_excludes else sorted(hits, key=lambda hit: -hit.relevance)
 
     def rank(self, kind, query, selection, depth):
@@ -255,19 +250,16 @@ class MemoryStore:
         return {hit.ref.id for hit in self._matching(kind, query, selection)} & set(ids)
 
     def matched_terms(self, ref, query):
-        found = {term.text: places(self.records([ref])[ref], term) for term in asked(query)}
-        return {text: fields for text, fields in found.items() if fields}
+        return matched_terms(self.records([ref])[ref], query)
 
     def coverage(self, query, ref):
         terms = {term.text for term in asked(query)}
         return len(self.matched_terms(ref, query)) / max(1, len(terms))
 
     def suggest(self, kind, query):
-        texts = [text for r in self._selected([kind]) for text in columns(r).values()]
         terms = [term.text.lower() for term in (*query.words, *query.required)]
         absent = [term for term in terms if not self._matching(kind, parse(term))]
-        known = set(" ".join(texts).split())
-        return [near for term in absent for near in difflib.get_close_matches(term, known, 1, 0.8)]
+        return nearest_words(self._selected([kind]), absent)
 
     def rebuilds(self):
         return self.seen.rebuilt

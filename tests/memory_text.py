@@ -1,5 +1,6 @@
 """What a query matches: the meaning of the query language, word by word."""
 
+import difflib
 import re
 import unicodedata
 from functools import cache
@@ -100,3 +101,23 @@ def matches(record, query):
 
 def asked(query):
     return [*readings(query), *as_written(query.required)]
+
+
+def matched_terms(record, query):
+    """The terms that a record holds, each with its fields."""
+    found = {term.text: places(record, term) for term in asked(query)}
+    return {text: fields for text, fields in found.items() if fields}
+
+
+def relevance(record, query):
+    """The share of the terms that a record holds, the title counting twice (0-1)."""
+    held, title = [places(record, term) for term in asked(query)], SHAPES[kind_of(record)].title
+    return sum(bool(names) + (title in names) for names in held) / max(1, 2 * len(held))
+
+
+def nearest_words(records, terms):
+    """The words of these records that are spelt most like the terms."""
+    known = {
+        word for record in records for text in columns(record).values() for word in text.split()
+    }
+    return [near for term in terms for near in difflib.get_close_matches(term, known, 1, 0.8)]
