@@ -6,6 +6,8 @@ PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 TRIAL := .trial
 DATA ?=
 
+unexport PYTHONDONTWRITEBYTECODE  # the tests start a hundred processes: compile once
+
 .DEFAULT_GOAL := help
 .PHONY: help run test check fmt docs bench clean
 

@@ -188,6 +188,7 @@ def test_quality_compares_the_bound_with_none(sets: Path) -> None:
     assert rows[0]["ndcg@10 - days=all"] == "+0.000"
 
 
+@pytest.mark.slow
 def test_ablation_ranks_the_sets_in_every_way(sets: Path) -> None:
     """Unique words find their records where words have a say, in each column."""
     code, body = _run("ablation", sets)
@@ -254,6 +255,7 @@ def test_tokens_keeps_budgets(corpus: Path) -> None:
     assert body["budgets"] == {"requests": 36, "exceeded or misstated": 0}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_rows")
 def test_tokens_holds_the_estimator_against_a_tokenizer(corpus: Path, tmp_path: Path) -> None:
     """One token a word: fewer than a quarter of the bytes, for records and rows in both forms."""

@@ -109,7 +109,7 @@ def test_a_line_over_five_mebibytes_is_refused_alone(tmp_path: Path) -> None:
 
 
 def test_truncated_gzip_keeps_the_lines_before_the_damage(tmp_path: Path) -> None:
-    lines = "".join(json.dumps({**GOOD, "id": i}) + "\n" for i in range(5000))
+    lines = "".join(json.dumps({**GOOD, "id": i}) + "\n" for i in range(1000))
     path = tmp_path / "a.jsonl.gz"
     path.write_bytes(gzip.compress(lines.encode())[:-2000])
     report, records = run_import(path, tmp_path)
