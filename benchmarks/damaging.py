@@ -5,7 +5,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from benchmarks.corpus import Item, title_words
 from benchmarks.http_client import url
@@ -13,13 +13,11 @@ from benchmarks.loading import opened_store
 from benchmarks.tables import Row
 from benchmarks.trial import INDEX, QUERIES, Trial, direct_session, opened_index, post, say, serving
 from benchmarks.worker import PATIENCE, Worker, await_index, last_words, start_command
+from memsvc.application.semantic.indexer import LOADING
 from memsvc.configuration.bootstrap import load_embedder
 
 NOTICE = 20.0
 """Seconds within which answers must say that the index is broken."""
-
-LOADING: Final = frozenset({"The semantic index is loading."})
-"""What a worker says for a moment after its start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +49,7 @@ def _damaged(
         _await(worker)
         before = _ask(trial, worker, queries, f"before it was {name}")
         damage(trial)
-        seen = _await_lack(trial, worker, queries, before, name) - LOADING
+        seen = _await_lack(trial, worker, queries, before, name) - {LOADING}
         trial.check(_alive(worker), f"the worker exited when its index was {name}")
         if seen:
             return _row(name, seen, _heal(trial, queries, worker, before, name))
@@ -71,7 +69,7 @@ def _locked(trial: Trial, queries: Sequence[str]) -> Row:
     with contextlib.ExitStack() as stack:
         with _held_index(trial):
             worker = stack.enter_context(serving(trial))
-            seen = _await_lack(trial, worker, queries, before, "locked") - LOADING
+            seen = _await_lack(trial, worker, queries, before, "locked") - {LOADING}
         trial.check(any("in use" in each for each in seen), "no answer said it was locked")
         return _row("locked", seen, _heal(trial, queries, worker, before, "locked"))
 
@@ -148,7 +146,7 @@ def _await_lack(
     seen: set[str] = set()
     _stir(trial, worker)
     end = time.monotonic() + NOTICE
-    while not (seen - LOADING) and time.monotonic() < end and _alive(worker):
+    while not (seen - {LOADING}) and time.monotonic() < end and _alive(worker):
         answers = _ask(trial, worker, queries, f"while the index was {name}")
         same = answers.matches == before.matches
         trial.check(same, f"full-text matches changed while the index was {name}")

@@ -24,6 +24,9 @@ MAX_BEHIND: Final = 0.1
 only the records that it has.
 """
 
+LOADING: Final = "The semantic index is loading; try again in a moment."
+"""Why answers lack the index for a moment after a start."""
+
 _log = logging.getLogger("memsvc")
 
 
@@ -56,7 +59,7 @@ class Indexer:
         self._store, self._vectors, self._factories = store, vectors, factories
         self._embedder: Embedder | None = None
         self._index: SemanticIndex | None = None
-        self._reason = "The semantic index is loading; try again in a moment."
+        self._reason = LOADING
         self._rebuilds = vectors.rebuilds()
         self._behind = 0
         self._rebuilt = False
