@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from benchmarks import ablation as leaving_out
+from benchmarks import crowd as crowding
 from benchmarks import durability as surviving
 from benchmarks import hostile as hostile_queries
 from benchmarks import quality as evaluation
@@ -180,6 +181,21 @@ def durability(corpus: Path, kills: int, records: int, seed: int, as_json: bool)
             corpus, kills=kills, records=records, seed=seed, as_json=as_json
         )
     )
+
+
+@benchmarks.command(short_help="Is anything lost when the worker is killed under a crowd?")
+@click.argument("corpus", type=FILE)
+@click.option("--rounds", default=20, show_default=True, help="Times to kill the worker.")
+@click.option("--disk", type=FOLDER, help="Folder on a small disk, to be filled in each round.")
+@click.option("--seed", default=1, show_default=True, help="Seed of the random moments.")
+@as_json
+def crowd(corpus: Path, rounds: int, disk: Path | None, seed: int, as_json: bool) -> None:
+    """Is anything lost when the worker is killed under 8 writers and 8 readers?
+
+    CORPUS is JSON Lines, plain or .gz. With --disk the disk is full from half of each round on;
+    give a disk of its own, such as a tmpfs of 64 MB, because nothing else can write to it then.
+    """
+    sys.exit(crowding.measure_crowd(corpus, rounds=rounds, disk=disk, seed=seed, as_json=as_json))
 
 
 def _with_command(arguments: list[str]) -> list[str]:
