@@ -9,6 +9,7 @@ import click
 from benchmarks import ablation as leaving_out
 from benchmarks import crowd as crowding
 from benchmarks import durability as surviving
+from benchmarks import endurance as enduring
 from benchmarks import hostile as hostile_queries
 from benchmarks import quality as evaluation
 from benchmarks import savings as saving
@@ -196,6 +197,27 @@ def crowd(corpus: Path, rounds: int, disk: Path | None, seed: int, as_json: bool
     give a disk of its own, such as a tmpfs of 64 MB, because nothing else can write to it then.
     """
     sys.exit(crowding.measure_crowd(corpus, rounds=rounds, disk=disk, seed=seed, as_json=as_json))
+
+
+@benchmarks.command(short_help="Does the worker take load for hours?")
+@click.argument("corpus", type=FILE)
+@click.option("--minutes", default=60.0, show_default=True, help="How long.")
+@click.option("--seed", default=1, show_default=True, help="Seed of the random requests.")
+@keep
+@semantic
+@as_json
+def endurance(
+    corpus: Path, minutes: float, seed: int, keep: Path | None, semantic: str, as_json: bool
+) -> None:
+    """Does the worker take load for hours, with memory, descriptors and health unchanged?
+
+    CORPUS is JSON Lines, plain or .gz. Reads, writes, forgets, and requests refused by design.
+    """
+    sys.exit(
+        enduring.measure_endurance(
+            corpus, minutes=minutes, semantic=semantic, keep=keep, seed=seed, as_json=as_json
+        )
+    )
 
 
 def _with_command(arguments: list[str]) -> list[str]:

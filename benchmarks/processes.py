@@ -31,6 +31,14 @@ def _megabytes(pid: int, field: str) -> float | None:
     return next((int(kilobytes) / 1024 for kilobytes in found), None)
 
 
+def descriptors(pid: int) -> int | None:
+    """The number of open files and sockets of a process."""
+    try:
+        return sum(1 for _ in (PROC / str(pid) / "fd").iterdir())
+    except OSError:
+        return None
+
+
 def cpu_seconds(pid: int) -> float | None:
     """The CPU time that a process has used so far, in seconds."""
     try:
