@@ -44,7 +44,7 @@ MAX_DRIFT: Final = 0.05
 
 MAX_HEALTH_MS: Final = 100.0
 
-WRONG: Final = (
+WRONG: Final[tuple[tuple[str, dict[str, object], int], ...]] = (
     ("/api/search", {"query": "x", "limt": 5}, 400),
     ("/api/search/by-type", {}, 400),
     ("/api/observation/999999999", {}, 404),
