@@ -44,3 +44,6 @@ SELECT id, request, investigated, learned, completed, next_steps, notes,
         UNION SELECT json_extract(files_edited, '$[' || place || ']') FROM was_edited)) AS files,
     parts, tags
 FROM sessions;
+
+-- What failed while serving; the next start looks at it and mends it.
+CREATE TABLE broken (part TEXT PRIMARY KEY, reason TEXT NOT NULL) WITHOUT ROWID;
