@@ -3,12 +3,15 @@
 import contextlib
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from memsvc.adapters.sqlite.open_file import OpenFile, damaged
 from memsvc.core.errors import FulltextBroken, MemsvcError, StoreUnavailable
+
+Key = TypeVar("Key")
+Row = TypeVar("Row")
 
 BUSY_SECONDS = 10.0
 KEEPER_MS: Final = 20  # the keeper waits for no one: what it does can be done later
@@ -58,7 +61,7 @@ class Connections:
             try:
                 yield reader
             finally:
-                reader.execute("COMMIT")
+                reader.execute("ROLLBACK")  # COMMIT fails once a page was found damaged
         if self._wal_is_due:
             self.empty_wal(0)
 
@@ -278,6 +281,27 @@ def is_damage(error: BaseException | None) -> bool:
     code = getattr(error, "sqlite_errorcode", 0)
     damaged_pages = code != sqlite3.SQLITE_CORRUPT_VTAB and code & 0xFF == sqlite3.SQLITE_CORRUPT
     return damaged_pages or code == sqlite3.SQLITE_NOTADB
+
+
+def read_readable(
+    read: Callable[[Sequence[Key]], list[Row]], ids: Sequence[Key], found: Callable[[str], None]
+) -> list[Row]:
+    """The rows of these ids; where pages are damaged, those of the ids that can be read.
+
+    `found` is told about the damage. Raises sqlite3.DatabaseError if a
+    single one cannot be read.
+    """
+    try:
+        return read(ids)
+    except sqlite3.DatabaseError as error:
+        if not is_damage(error) or len(ids) < 2:
+            raise
+        found(str(error))
+    rows: list[Row] = []
+    for id in ids:
+        with contextlib.suppress(sqlite3.DatabaseError):
+            rows += read([id])
+    return rows
 
 
 def is_fulltext(error: BaseException | None) -> bool:

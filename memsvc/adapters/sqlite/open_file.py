@@ -13,6 +13,8 @@ SUFFIXES: Final = ("", "-wal", "-shm")
 MIN_FREE: Final = 1024 * 1024
 """Bytes of free space without which no record can be written."""
 
+_MALFORMED: Final = "database disk image is malformed"
+
 Place = tuple[int, int]
 """A device and an inode. It is not given to another file as long as a connection is open."""
 
@@ -44,8 +46,12 @@ class OpenFile:
             )
 
     def note_damage(self, what: str) -> None:
-        """Remember what was found damaged first; from then on nothing is written."""
-        self.damage = self.damage or what
+        """Remember what was found damaged; from then on nothing is written.
+
+        What names its table tells more than SQLite's own words.
+        """
+        if what and (not self.damage or self.damage == _MALFORMED):
+            self.damage = what
 
     def verify_whole(self) -> None:
         """Raise StoreDamaged once any damage was found."""
@@ -56,8 +62,8 @@ class OpenFile:
         """Raise StoreUnavailable if the disk is full."""
         if (free := shutil.disk_usage(self.path.parent).free) < MIN_FREE:
             raise StoreUnavailable(
-                f"The disk of {self.path.name} is full ({free:,} bytes are free), so nothing can be "
-                "written; make room on it."
+                f"The disk of {self.path.name} is full ({free:,} bytes are free), so nothing can "
+                "be written; make room on it."
             )
 
 

@@ -16,6 +16,7 @@ from memsvc.adapters.sqlite.connections import (
     Connections,
     is_damage,
     is_locked,
+    read_readable,
     store_errors,
 )
 from memsvc.adapters.sqlite.fulltext import ranking, spelling
@@ -154,7 +155,12 @@ class SqliteStore:
         return found
 
     def records(self, refs: Iterable[Ref]) -> dict[Ref, Record]:
-        return records.read_refs(refs, partial(records.read_records, self._read()))
+        def read(some: Sequence[Ref]) -> list[tuple[Ref, Record]]:
+            return list(
+                records.read_refs(some, partial(records.read_records, self._read())).items()
+            )
+
+        return dict(read_readable(read, list(refs), self._connections.file.note_damage))
 
     def page(
         self,
@@ -239,7 +245,8 @@ class SqliteStore:
     def _search(self, kind: Kind, query: Query, selection: Filter) -> TextSearch:
         reader = self._read()
         scope = scope_of(reader, kind, selection, walks_index=not query.only_excludes)
-        return TextSearch(reader, kind, query, self._frequencies, self.generation(), scope)
+        known = self._frequencies, self.generation(), scope
+        return TextSearch(reader, kind, query, *known, self._connections.file.note_damage)
 
     def count_values(self, kind: Kind, field: str) -> dict[str, int]:
         return self._cached(
