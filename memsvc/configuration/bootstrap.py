@@ -5,6 +5,7 @@ adapters.
 import os
 
 from memsvc.adapters.sqlite.store import SqliteStore, open_store
+from memsvc.configuration.home import open_home
 from memsvc.configuration.indexes import INDEXES, IndexPlace
 from memsvc.configuration.settings import Settings
 from memsvc.core.errors import SemanticUnavailable
@@ -21,10 +22,11 @@ from memsvc.core.ports.vectors import (
 
 
 def build_store(settings: Settings) -> Store:
-    """The store under MEMSVC_HOME, created or migrated first.
+    """The store under MEMSVC_HOME, created or migrated first; only its owner may read it.
 
     Raises StoreUnavailable, StoreDamaged or StoreTooNew.
     """
+    open_home(settings.home)
     return open_store(settings.database)
 
 
