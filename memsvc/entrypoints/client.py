@@ -46,7 +46,7 @@ def ask_worker(
     session.trust_env = False  # no proxy between us and loopback
     session.headers["Accept"] = accept
     try:
-        health = session.get(f"{where}{HEALTH}", timeout=PROBE_SECONDS)
+        health = session.get(f"{where}{HEALTH}", timeout=PROBE_SECONDS, allow_redirects=False)
         if (method, path) == ("GET", HEALTH) and not pairs:
             return health
         session.headers.update(_credentials(settings, where))
