@@ -13,9 +13,13 @@ from memsvc.core.records import Kind
 from memsvc.schemas.records import record_schema
 from memsvc.schemas.results import RESULTS
 
+TOKEN = "token"
+"""The name of the security scheme."""
 
-def build_openapi(base: str) -> dict[str, Any]:
-    """The OpenAPI 3.1 description of all operations."""
+
+def build_openapi(base: str, needs_token: bool = False) -> dict[str, Any]:
+    """The OpenAPI 3.1 description of all operations, for a worker that may need a token."""
+    with_token: dict[str, list[str]] = {TOKEN: []}
     spec = APISpec(
         "memsvc",
         __version__,
@@ -23,7 +27,9 @@ def build_openapi(base: str) -> dict[str, Any]:
         plugins=[MarshmallowPlugin()],
         info={"description": "The memory a coding agent searches."},
         servers=[{"url": base}],
+        security=[with_token] if needs_token else [{}, with_token],
     )
+    spec.components.security_scheme(TOKEN, {"type": "http", "scheme": "bearer"})
     for name, schema in RESULTS.items():
         spec.components.schema(name, schema=schema)
     for kind in Kind:
@@ -49,6 +55,8 @@ def _entry(operation: Operation, path: str) -> dict[str, Any]:
             },
         },
     }
+    if operation.name == "health":
+        entry["security"] = []
     if operation.body:
         entry["requestBody"] = {"required": True, "content": {"application/json": _body(operation)}}
     if operation.body != "parameters":

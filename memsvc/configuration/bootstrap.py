@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 
 from memsvc.adapters.sqlite.store import SqliteStore, await_store, open_store
+from memsvc.configuration.home import open_home
 from memsvc.configuration.indexes import INDEXES, IndexPlace
 from memsvc.configuration.settings import Settings
 from memsvc.core.errors import SemanticUnavailable
@@ -22,10 +23,11 @@ from memsvc.core.ports.vectors import (
 
 
 def build_store(settings: Settings) -> Store:
-    """The store under MEMSVC_HOME, created or migrated first.
+    """The store under MEMSVC_HOME, created or migrated first; only its owner may read it.
 
     Raises StoreUnavailable, StoreDamaged or StoreTooNew.
     """
+    open_home(settings.home)
     return open_store(settings.database)
 
 
@@ -33,6 +35,7 @@ def await_unlocked_store(settings: Settings, waiting: Callable[[], None]) -> Sto
     """The same for a worker, which waits while another program has the store locked; `waiting` is
     called about every second of it.
     """
+    open_home(settings.home)
     return await_store(settings.database, waiting)
 
 

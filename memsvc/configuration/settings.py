@@ -1,6 +1,8 @@
 """The table of settings. Environment variables and their documentation come from it."""
 
+import ipaddress
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +14,15 @@ from memsvc.core.errors import BadRequest
 
 SEMANTIC = (*INDEXES, "off")
 """The values of MEMSVC_SEMANTIC: an index, or off for full-text search only."""
+
+AUTH = ("auto", "always")
+"""The values of MEMSVC_AUTH: auto asks for the token unless the worker listens on loopback."""
+
+WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+"""Addresses that stand for all of this machine, each with one that reaches it from here."""
+
+_TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{16,200}")
+_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +42,9 @@ SETTINGS = (
     Setting("home", "", "folder that holds all state; default: the system's folder for user data"),
     Setting("host", "127.0.0.1", "address that the worker listens on"),
     Setting("port", "37777", "port that the worker listens on; 0 picks a free one"),
+    Setting("allowed_hosts", "", "more names that the worker answers to, separated by commas"),
+    Setting("auth", "auto", "who needs the token: auto, all unless host is loopback; or always"),
+    Setting("token", "", "token of the worker; default: the generated one (memsvc token)"),
     Setting("threads", "4", "requests handled at the same time (1-64)"),
     Setting("semantic", "chroma", f"semantic index: {', '.join(INDEXES)} or off"),
     Setting("chroma_url", "http://127.0.0.1:8000", "address of the Chroma server, for chroma-http"),
@@ -45,6 +59,9 @@ class Settings:
     home: Path
     host: str
     port: int
+    allowed_hosts: tuple[str, ...]
+    auth: str
+    token: str
     threads: int
     semantic: str
     chroma_url: str
@@ -60,14 +77,38 @@ class Settings:
         return self.home / "worker.json"
 
     @property
+    def token_file(self) -> Path:
+        """The file with the generated token."""
+        return self.home / "token"
+
+    @property
+    def needs_token(self) -> bool:
+        """Whether clients must send the token."""
+        return self.auth == "always" or not is_loopback(self.host)
+
+    @property
     def index_folder(self) -> Path:
         """The folder of a local semantic index; if it is deleted, the index is rebuilt."""
         return self.home / "index"
 
 
 def worker_url(host: str, port: int) -> str:
-    """The URL of a worker, with an IPv6 address in brackets."""
+    """The URL that reaches a worker from this machine, with an IPv6 address in brackets."""
+    host = WILDCARDS.get(host, host)
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only programs on this machine can connect to this address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def is_token(text: str) -> bool:
+    """Whether a text can be sent as a bearer token and is too long to be guessed."""
+    return bool(_TOKEN.fullmatch(text))
 
 
 def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
@@ -77,6 +118,9 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
         home=Path(given["home"] or platformdirs.user_data_dir("memsvc")).expanduser().absolute(),
         host=given["host"],
         port=_whole_number("port", given["port"], 0, 65535),
+        allowed_hosts=_hosts("allowed_hosts", given["allowed_hosts"]),
+        auth=_one_of("auth", given["auth"], AUTH),
+        token=_token(given["token"]),
         threads=_whole_number("threads", given["threads"], 1, 64),
         semantic=_one_of("semantic", given["semantic"], SEMANTIC),
         chroma_url=given["chroma_url"],
@@ -94,3 +138,28 @@ def _whole_number(name: str, text: str, low: int, high: int) -> int:
     if text.isascii() and text.isdigit() and low <= int(text) <= high:
         return int(text)
     raise BadRequest(f"MEMSVC_{name.upper()} is {text!r}; allowed: {low} to {high}")
+
+
+def _hosts(name: str, text: str) -> tuple[str, ...]:
+    """Names and IP addresses in normal form, without ports."""
+    return tuple(_host(name, part.strip()) for part in text.split(",") if part.strip())
+
+
+def _host(name: str, text: str) -> str:
+    try:
+        return str(ipaddress.ip_address(text.removeprefix("[").removesuffix("]")))
+    except ValueError:
+        if _HOST.fullmatch(text):
+            return text.lower()
+    raise BadRequest(
+        f"MEMSVC_{name.upper()} has {text!r}; allowed: names and IP addresses, without a port, "
+        "separated by commas"
+    )
+
+
+def _token(text: str) -> str:
+    if not text or is_token(text):
+        return text
+    raise BadRequest(
+        f"MEMSVC_TOKEN has {len(text)} characters; allowed: 16 to 200 of A-Z a-z 0-9 . _ ~ + / = -"
+    )

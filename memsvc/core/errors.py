@@ -3,6 +3,7 @@
 MemsvcError
 ├── BadRequest            400  bad_parameter
 │   └── SourceUnreadable       source_unreadable
+├── Unauthorized          401  unauthorized
 ├── Forbidden             403  foreign_host
 ├── NotFound              404  no_such_record, no_such_route
 ├── MethodNotAllowed      405  method_not_allowed
@@ -48,6 +49,12 @@ class SourceUnreadable(BadRequest):
 
     code = "source_unreadable"
     title = "Source unreadable"
+
+
+class Unauthorized(MemsvcError):
+    status = 401
+    code = "unauthorized"
+    title = "Token missing or wrong"
 
 
 class Forbidden(MemsvcError):
@@ -126,6 +133,7 @@ class SemanticUnavailable(MemsvcError):
 ERRORS: tuple[type[MemsvcError], ...] = (
     BadRequest,
     SourceUnreadable,
+    Unauthorized,
     Forbidden,
     NotFound,
     NoSuchRoute,

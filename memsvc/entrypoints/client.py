@@ -8,6 +8,8 @@ import requests
 
 from memsvc.configuration.settings import Settings, worker_url
 from memsvc.core.errors import StoreUnavailable
+from memsvc.entrypoints.token_file import read_token
+from memsvc.entrypoints.worker_file import read_worker_file
 
 PROBE_SECONDS = (0.5, 1.25)
 """Timeouts in seconds for the health check: to connect and to read. Together below 2."""
@@ -20,12 +22,9 @@ HEALTH = "/api/health"
 
 def worker_address(settings: Settings) -> str:
     """The worker's URL: from MEMSVC_PORT if set, else from the worker's file, else the default."""
-    if os.environ.get("MEMSVC_PORT", "").strip() in ("", "0"):  # 0: it picked one
-        try:
-            written = json.loads(settings.worker_file.read_text("utf-8"))
-            return worker_url(str(written["host"]), int(written["port"]))
-        except (OSError, ValueError, KeyError, TypeError):
-            pass
+    port_set = os.environ.get("MEMSVC_PORT", "").strip() not in ("", "0")  # 0: it picked one
+    if not port_set and (worker := read_worker_file(settings.worker_file)):
+        return worker.address
     return worker_url(settings.host, settings.port)
 
 
@@ -47,14 +46,33 @@ def ask_worker(
     session.trust_env = False  # no proxy between us and loopback
     session.headers["Accept"] = accept
     try:
-        health = session.get(f"{where}{HEALTH}", timeout=PROBE_SECONDS)
+        health = session.get(f"{where}{HEALTH}", timeout=PROBE_SECONDS, allow_redirects=False)
         if (method, path) == ("GET", HEALTH) and not pairs:
             return health
-        return session.request(method, f"{where}{path}", params=list(pairs), timeout=ANSWER_SECONDS)
+        session.headers.update(_credentials(settings, where))
+        return session.request(
+            method,
+            f"{where}{path}",
+            params=list(pairs),
+            timeout=ANSWER_SECONDS,
+            allow_redirects=False,
+        )
     except requests.RequestException as error:
         raise StoreUnavailable(_sentence(where, error)) from error
     finally:
         session.close()
+
+
+def _credentials(settings: Settings, where: str) -> dict[str, str]:
+    """The header with the token, for those who may see it.
+
+    MEMSVC_TOKEN is meant for the address that is set beside it. The token of this store goes to
+    the worker of this store only: whoever else listens on that port is not told.
+    """
+    worker = read_worker_file(settings.worker_file)
+    known = worker is not None and worker.address == where and worker.is_ours
+    token = settings.token or (read_token(settings) if known else "")
+    return {"Authorization": f"Bearer {token}"} if token else {}
 
 
 def answer_text(response: requests.Response) -> str:

@@ -78,8 +78,8 @@ def answer_call(settings: Settings, name: str, arguments: dict[str, Any]) -> typ
     except Exception as error:
         _log.exception("the tool %s failed", name)
         return _result(
-            f"Something went wrong ({type(error).__name__}: {error}). "
-            "This is a bug in memsvc; try another tool.",
+            f"Something went wrong ({type(error).__name__}). "
+            "This is a bug in memsvc; try another tool. Its standard error says more.",
             is_error=True,
         )
 

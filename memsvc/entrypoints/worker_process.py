@@ -1,6 +1,5 @@
 """Starts, stops and watches a background worker."""
 
-import json
 import os
 import signal
 import subprocess
@@ -9,10 +8,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from memsvc.configuration.home import new_private, open_home
 from memsvc.configuration.settings import Settings
 from memsvc.core.errors import SemanticUnavailable, StoreUnavailable
 from memsvc.core.ports.vectors import SemanticSearch
 from memsvc.entrypoints.client import ask_worker, worker_address
+from memsvc.entrypoints.worker_file import read_worker_file
 
 MAX_START = 120.0
 """Seconds that a worker may take to start while its process is alive: migrating a store of a
@@ -45,9 +46,9 @@ def start_worker(settings: Settings) -> str:
     """
     if is_running(settings):
         return f"memsvc is already running on {worker_address(settings)}"
-    settings.home.mkdir(parents=True, exist_ok=True)
+    open_home(settings.home)
     log = settings.home / "worker.log"
-    with log.open("wb") as output:
+    with new_private(log) as output:
         worker = subprocess.Popen(
             [sys.executable, "-m", "memsvc", "serve"],
             stdin=subprocess.DEVNULL,
@@ -74,14 +75,13 @@ def _await_answer(settings: Settings, worker: subprocess.Popen[bytes], log: Path
 
 def stop_worker(settings: Settings) -> str:
     """Stop the worker of this store and wait until it has stopped."""
-    try:
-        pid = int(json.loads(settings.worker_file.read_text("utf-8"))["pid"])
-    except (OSError, ValueError, KeyError, TypeError):
+    worker = read_worker_file(settings.worker_file)
+    if worker is None:
         return "no worker is running for this store"
     if not is_running(settings):  # the process id may belong to another program by now
         settings.worker_file.unlink(missing_ok=True)
         return "no worker is running for this store"
-    os.kill(pid, signal.SIGTERM)
+    os.kill(worker.pid, signal.SIGTERM)
     end = time.monotonic() + MAX_STOP
     while settings.worker_file.exists() and time.monotonic() < end:
         time.sleep(POLL_SECONDS)

@@ -12,12 +12,14 @@ from typing import Any
 
 import click
 
+from memsvc.configuration.home import open_home
 from memsvc.configuration.importers import IMPORTERS
-from memsvc.configuration.settings import SETTINGS, Settings, load_settings
+from memsvc.configuration.settings import SETTINGS, WILDCARDS, Settings, load_settings
 from memsvc.core.errors import SemanticUnavailable, SourceUnreadable
 from memsvc.core.ports.sources import Reading
 from memsvc.entrypoints.cli.imports import import_reading
 from memsvc.entrypoints.client import worker_address
+from memsvc.entrypoints.token_file import ensure_token, renew_token
 from memsvc.entrypoints.worker_process import (
     await_worker_index,
     index_here,
@@ -62,17 +64,30 @@ def mcp() -> None:
     run_server(load_settings())
 
 
+@click.command()
+@click.option("--new", is_flag=True, help="Replace it: the old one opens nothing from now on.")
+def token(new: bool) -> None:
+    """Print the token that opens this store's worker to programs elsewhere."""
+    settings = load_settings()
+    open_home(settings.home)
+    click.echo(renew_token(settings) if new else ensure_token(settings))
+
+
 def _serve(settings: Settings, ready: Callable[[str], None]) -> None:
     from memsvc.application.services import SWITCHED_OFF, Services
     from memsvc.configuration.bootstrap import await_unlocked_store, build_semantic
     from memsvc.core.dates import now_ms
     from memsvc.entrypoints.http.app import create_app
+    from memsvc.entrypoints.http.guard import door_of
+    from memsvc.entrypoints.http.hiding import hider
     from memsvc.entrypoints.http.server import run_server
 
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
     # waitress warns about every queued request; that would fill the log of a busy worker
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)
     store = await_unlocked_store(settings, _notice())
+    ensure_token(settings)
+    _warn_of_names(settings)
     semantic = build_semantic(settings, store)
 
     services = Services(store, now_ms, semantic, "" if semantic else SWITCHED_OFF)
@@ -84,7 +99,8 @@ def _serve(settings: Settings, ready: Callable[[str], None]) -> None:
         ready(address)
 
     try:
-        run_server(create_app(services, settings.host), settings, listening)
+        app = create_app(services, door_of(settings), hider(settings.home))
+        run_server(app, settings, listening)
     finally:
         if semantic:
             semantic.stop()
@@ -106,6 +122,17 @@ def _notice() -> Callable[[], None]:
             )
 
     return waiting
+
+
+def _warn_of_names(settings: Settings) -> None:
+    """Say what is missing for others to reach a worker that listens on all addresses."""
+    if settings.host in WILDCARDS and not settings.allowed_hosts:
+        click.echo(
+            f"memsvc: listening on {settings.host}, but answering to 127.0.0.1 and localhost "
+            "only. Set MEMSVC_ALLOWED_HOSTS to the names by which others reach this machine, such "
+            "as memory.example,192.168.1.5",
+            err=True,
+        )
 
 
 @click.command()
@@ -220,7 +247,7 @@ def _store_state(settings: Settings) -> dict[str, Any]:
 def show_settings() -> None:
     """List the settings: environment variables with their defaults."""
     for setting in SETTINGS:
-        click.echo(f"{setting.variable:<16} {setting.default or '-':<12} {setting.description}")
+        click.echo(f"{setting.variable:<20} {setting.default or '-':<12} {setting.description}")
 
 
-WORKER_COMMANDS = (serve, address, start, stop, mcp, index, trial, status, show_settings)
+WORKER_COMMANDS = (serve, address, start, stop, token, mcp, index, trial, status, show_settings)

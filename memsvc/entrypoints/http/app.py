@@ -3,8 +3,9 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
 from typing import Any
-from urllib.parse import urlsplit
 
 from flask import Flask, Response, render_template, request
 from werkzeug.exceptions import HTTPException
@@ -18,20 +19,25 @@ from memsvc.api.operations import OPERATIONS
 from memsvc.api.parameter_facts import facts_of
 from memsvc.api.requests import Call
 from memsvc.application.services import Services
-from memsvc.core.errors import BadRequest, Forbidden, MemsvcError, NotJson
+from memsvc.core.errors import BadRequest, MemsvcError, NotJson
+from memsvc.entrypoints.http.guard import LOCAL, Door, check_source, check_token
+from memsvc.entrypoints.http.headers import security_headers
+from memsvc.entrypoints.http.hiding import Hide, hidden
 from memsvc.entrypoints.http.problems import problem_of
 from memsvc.schemas.parameters import load_parameters
 
 MAX_BODY = 5 * 1024 * 1024
-LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]", "::1"})
 
 TEXT_TYPES = ("text/markdown", "text/plain")
 OFFERED = ("application/json", *TEXT_TYPES, "text/html")
 TEXT_FIRST = (*TEXT_TYPES, "application/json")
 
 
-def create_app(services: Services, host: str = "127.0.0.1") -> Flask:
-    """The Flask application for these services; `host` is the address that it listens on."""
+def create_app(services: Services, door: Door = LOCAL, hide: Hide = str) -> Flask:
+    """The Flask application for these services, for those whom the door lets in.
+
+    `hide` rewrites texts about failures, so that they do not show paths of this machine.
+    """
     app = Flask(__package__, static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY
     # a trailing or double slash never redirects
@@ -39,48 +45,39 @@ def create_app(services: Services, host: str = "127.0.0.1") -> Flask:
     app.url_map.merge_slashes = False
     app.add_template_global(error_codes)
     app.add_template_filter(facts_of)
-    app.before_request(lambda: _refuse_foreign(host))
+    app.before_request(partial(_refuse_foreign, door))
+    app.after_request(_add_headers)
     for operation in OPERATIONS:
         for path in (operation.path, *operation.aliases):
-            _add_route(app, services, operation, path)
+            _add_route(app, services, operation, path, hide)
     if home := find_operation(OPERATIONS, "help"):
-        _add_route(app, services, home, "/")
-    app.add_url_rule("/openapi.json", "openapi", _openapi)
+        _add_route(app, services, home, "/", hide)
+    app.add_url_rule("/openapi.json", "openapi", partial(_openapi, door.needs_token))
     for error in (MemsvcError, HTTPException, Exception):
-        app.register_error_handler(error, _problem)
+        app.register_error_handler(error, partial(_problem, hide))
     return app
 
 
-def _add_route(app: Flask, services: Services, operation: Operation, path: str) -> None:
-    view = _view(services, operation)
+def _add_route(app: Flask, services: Services, operation: Operation, path: str, hide: Hide) -> None:
+    view = _view(services, operation, hide)
     endpoint = f"{operation.name} {operation.method} {path}"
     app.add_url_rule(path, endpoint, view, methods=[operation.method])
 
 
-def _view(services: Services, operation: Operation) -> Callable[..., Response]:
+def _view(services: Services, operation: Operation, hide: Hide) -> Callable[..., Response]:
     def view(**path_parameters: str) -> Response:
         call = _call(services, operation, path_parameters)
         answer = operation.run(services, operation.read(call))
-        return _answer(operation, answer, call)
+        return _answer(operation, _without_paths(operation, answer, hide), call)
 
     return view
 
 
-def _refuse_foreign(host: str) -> None:
-    """Refuse requests from other sites: Host and Origin must be loopback names."""
-    allowed = LOOPBACK | {host}
-    if _host_name(f"//{request.host}") not in allowed and host not in ("0.0.0.0", "::"):
-        raise Forbidden(f"Host {request.host[:80]!r} is not allowed; use 127.0.0.1 or localhost.")
-    origin = request.headers.get("Origin")
-    if origin and _host_name(origin) not in allowed:
-        raise Forbidden(f"Origin {origin[:80]!r} is not allowed; use 127.0.0.1 or localhost.")
-
-
-def _host_name(url: str) -> str:
-    try:
-        return urlsplit(url).hostname or ""
-    except ValueError:
-        return ""
+def _refuse_foreign(door: Door) -> None:
+    """Refuse requests from other sites, and those without the token where it is needed."""
+    target = request.environ.get("REQUEST_URI", "/")
+    check_source(door, request.method, target, dict(request.headers))
+    check_token(door, request.path, request.headers.get("Authorization"))
 
 
 # -- what comes in --------------------------------------------------------------------------------
@@ -151,12 +148,22 @@ def _form(operation: Operation, call: Call) -> str:
     return "text/markdown" if accepted in TEXT_TYPES else accepted
 
 
-def _openapi() -> Response:
-    return _respond(to_json(build_openapi(_base())), "application/json")
+def _without_paths(operation: Operation, answer: Answer, hide: Hide) -> Answer:
+    """An answer whose reasons for failures are rewritten; memories stay as they are."""
+    if isinstance(answer, Page) and "degraded" in answer.notes:
+        reason = hide(answer.notes["degraded"])
+        return replace(answer, notes={**answer.notes, "degraded": reason})
+    return hidden(answer, hide) if operation.name == "readiness" else answer
 
 
-def _problem(error: Exception) -> Response:
+def _openapi(needs_token: bool) -> Response:
+    return _respond(to_json(build_openapi(_base(), needs_token)), "application/json")
+
+
+def _problem(hide: Hide, error: Exception) -> Response:
     status, problem, headers = problem_of(error, _base())
+    if status >= 500:  # below, a problem repeats what the client sent
+        problem = hidden(problem, hide)
     response = _respond(to_json(problem), "application/problem+json", status)
     response.headers.extend(headers)
     return response
@@ -167,12 +174,16 @@ def _base() -> str:
     return request.host_url.rstrip("/")
 
 
+def _add_headers(response: Response) -> Response:
+    response.headers.update(security_headers())
+    return response
+
+
 def _respond(body: str, mimetype: str, status: int = 200) -> Response:
     data = body.encode("utf-8", "replace")
     response = Response(data, status, content_type=f"{mimetype}; charset=utf-8")
     response.headers["Vary"] = "Accept"
     response.headers["Cache-Control"] = "no-cache"
-    response.headers["X-Content-Type-Options"] = "nosniff"
     if request.method in ("GET", "HEAD") and status == 200:
         response.set_etag(hashlib.blake2b(mimetype.encode() + data, digest_size=12).hexdigest())
         response.make_conditional(request)

@@ -22,8 +22,13 @@ _log = logging.getLogger("memsvc")
 def problem_of(error: Exception, base: str) -> tuple[int, dict[str, Any], dict[str, str]]:
     """The status, body and headers of the response to an error."""
     own = _own_error(error)
-    headers = {"Allow": ", ".join(_methods(error))} if own.status == 405 else {}
-    return own.status, _body(own, base), headers
+    return own.status, _body(own, base), _headers(own.status, error)
+
+
+def _headers(status: int, error: Exception) -> dict[str, str]:
+    if status == 401:
+        return {"WWW-Authenticate": 'Bearer realm="memsvc"'}
+    return {"Allow": ", ".join(_methods(error))} if status == 405 else {}
 
 
 def _body(error: MemsvcError, base: str) -> dict[str, Any]:
@@ -68,6 +73,6 @@ def _methods(error: Exception) -> list[str]:
 
 def _internal_error(error: Exception) -> MemsvcError:
     request_id = g.setdefault("request_id", uuid.uuid4().hex[:12])
-    place = (request_id, request.method, request.path)
+    place = (request_id, request.method, ascii(request.path))
     _log.error("request %s: %s %s failed", *place, exc_info=error)
     return MemsvcError(f"Something went wrong; see request {request_id} in the log.")

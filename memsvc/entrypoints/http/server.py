@@ -1,13 +1,10 @@
 """Runs the application under waitress and writes the file that tells clients its address."""
 
-import contextlib
 import errno
-import json
-import os
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from flask import Flask
@@ -15,6 +12,7 @@ from waitress.server import create_server
 
 from memsvc.configuration.settings import Settings, worker_url
 from memsvc.core.errors import StoreUnavailable
+from memsvc.entrypoints.worker_file import kept_worker_file
 
 MAX_HEADER = 1024 * 1024  # a query of 100 kB takes up to three times that when escaped
 MAX_BODY = 64 * 1024 * 1024  # waitress hangs up beyond it; below it, the application answers 413
@@ -29,7 +27,7 @@ def run_server(app: Flask, settings: Settings, ready: Callable[[str], None]) -> 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # stop as after Ctrl-C
     port = _port(server)
     try:
-        with _worker_file(settings, port):
+        with kept_worker_file(settings, port):
             ready(worker_url(settings.host, port))
             server.run()
     finally:
@@ -75,18 +73,3 @@ def _bind_sentence(settings: Settings, error: OSError) -> str:
             f"Stop it, or choose another port: MEMSVC_PORT={settings.port + 1}"
         )
     return f"The worker cannot listen on {where}: {error.strerror}. Check MEMSVC_HOST, MEMSVC_PORT."
-
-
-@contextlib.contextmanager
-def _worker_file(settings: Settings, port: int) -> Iterator[None]:
-    """Keep the worker's address in its file for as long as it runs."""
-    path = settings.worker_file
-    content = json.dumps({"pid": os.getpid(), "host": settings.host, "port": port})
-    path.write_text(content, "utf-8")
-    try:
-        yield
-    finally:
-        if (
-            path.is_file() and path.read_text("utf-8") == content
-        ):  # unless a later worker has replaced it
-            path.unlink()
