@@ -6,7 +6,9 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+from memsvc.adapters.sqlite.timed import TimedConnection
 from memsvc.core.errors import MemsvcError, StoreDamaged, StoreUnavailable
+from memsvc.core.limits import deadline
 
 BUSY_SECONDS = 10.0
 CACHE_KIB = 8_192  # per connection: four readers and the writer stay far below 120 MB resident
@@ -18,14 +20,14 @@ class Connections:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._local = threading.local()
-        self._opened: list[sqlite3.Connection] = []
+        self._opened: list[TimedConnection] = []
         self._list_lock = threading.Lock()
         self._write_lock = threading.Lock()
-        self._writer: sqlite3.Connection | None = None
+        self._writer: TimedConnection | None = None
 
-    def reader(self) -> sqlite3.Connection:
+    def reader(self) -> TimedConnection:
         """This thread's read-only connection."""
-        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        connection: TimedConnection | None = getattr(self._local, "connection", None)
         if connection is None:
             connection = self._open("ro")
             connection.execute("PRAGMA query_only = ON")
@@ -40,21 +42,31 @@ class Connections:
             if reader.in_transaction:
                 yield reader
                 return
-            reader.execute("BEGIN")
-            try:
-                yield reader
-            finally:
-                reader.execute("COMMIT")
+            with reader.timed(BUSY_SECONDS):
+                reader.execute("BEGIN")
+                try:
+                    yield reader
+                finally:
+                    reader.commit()  # also past the deadline
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """The writer inside BEGIN IMMEDIATE: committed at the end, rolled back on any error."""
-        with self._write_lock, store_errors(self.path):
+        with self._writing(), store_errors(self.path):
             if self._writer is None:
-                self._writer = self._open("rwc")
-                _prepare_writer(self._writer)
-            with immediate(self._writer) as writer:
+                self._writer = _prepared(self._open("rwc"))
+            with self._writer.timed(BUSY_SECONDS), immediate(self._writer) as writer:
                 yield writer
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        """The turn to write. Raises DeadlineExceeded if it does not come in time."""
+        if not self._write_lock.acquire(timeout=deadline.left(-1)):
+            raise deadline.exceeded()
+        try:
+            yield
+        finally:
+            self._write_lock.release()
 
     def close(self) -> None:
         """Close every connection of every thread."""
@@ -65,7 +77,7 @@ class Connections:
             self._writer = None
             self._local = threading.local()
 
-    def _open(self, mode: str) -> sqlite3.Connection:
+    def _open(self, mode: str) -> TimedConnection:
         with store_errors(self.path):
             connection = sqlite3.connect(
                 f"{self.path.as_uri()}?mode={mode}",
@@ -73,6 +85,7 @@ class Connections:
                 timeout=BUSY_SECONDS,
                 isolation_level=None,
                 check_same_thread=False,
+                factory=TimedConnection,
             )
             connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
         with self._list_lock:
@@ -80,12 +93,14 @@ class Connections:
         return connection
 
 
-def _prepare_writer(writer: sqlite3.Connection) -> None:
+def _prepared(writer: TimedConnection) -> TimedConnection:
+    """The writer with its settings, all of them or it is not used."""
     # WAL lets readers continue during a write; FULL keeps an acknowledged write through a power
     # failure; secure_delete overwrites forgotten records on disk.
     writer.execute("PRAGMA journal_mode = WAL")
     writer.execute("PRAGMA synchronous = FULL")
     writer.execute("PRAGMA secure_delete = ON")
+    return writer
 
 
 @contextlib.contextmanager
@@ -94,10 +109,10 @@ def immediate(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield connection
+        connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        connection.rollback()  # nothing to do where SQLite has undone it itself
         raise
-    connection.execute("COMMIT")
 
 
 @contextlib.contextmanager
@@ -112,6 +127,8 @@ def store_errors(path: Path) -> Iterator[None]:
 def explain_error(path: Path, error: sqlite3.Error) -> MemsvcError:
     """The error for the user: what happened and what to do."""
     text = str(error)
+    if text == "interrupted":
+        return deadline.exceeded()
     if "locked" in text or "busy" in text:
         return StoreUnavailable(
             f"The store {path} is locked by another program; stop that program, or try again."
