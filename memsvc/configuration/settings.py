@@ -32,6 +32,7 @@ SETTINGS = (
     Setting("host", "127.0.0.1", "address that the worker listens on"),
     Setting("port", "37777", "port that the worker listens on; 0 picks a free one"),
     Setting("threads", "4", "requests handled at the same time (1-64)"),
+    Setting("deadline", "5", "seconds that any answer may take, waiting included (1-600)"),
     Setting("semantic", "chroma", f"semantic index: {', '.join(INDEXES)} or off"),
     Setting("chroma_url", "http://127.0.0.1:8000", "address of the Chroma server, for chroma-http"),
     Setting("model", "", "folder with model.onnx and tokenizer.json; default: the bundled model"),
@@ -46,6 +47,7 @@ class Settings:
     host: str
     port: int
     threads: int
+    deadline: int
     semantic: str
     chroma_url: str
     model: Path | None
@@ -78,6 +80,7 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
         host=given["host"],
         port=_whole_number("port", given["port"], 0, 65535),
         threads=_whole_number("threads", given["threads"], 1, 64),
+        deadline=_whole_number("deadline", given["deadline"], 1, 600),
         semantic=_one_of("semantic", given["semantic"], SEMANTIC),
         chroma_url=given["chroma_url"],
         model=Path(given["model"]).expanduser().absolute() if given["model"] else None,

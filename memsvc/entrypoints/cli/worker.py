@@ -18,6 +18,8 @@ from memsvc.entrypoints.cli.imports import import_reading
 from memsvc.entrypoints.client import worker_address
 from memsvc.entrypoints.worker_process import (
     await_worker_index,
+    end_process_after,
+    hold_home,
     index_here,
     is_running,
     start_worker,
@@ -58,6 +60,11 @@ def mcp() -> None:
 
 
 def _serve(settings: Settings, ready: Callable[[str], None]) -> None:
+    with hold_home(settings):
+        _serve_alone(settings, ready)
+
+
+def _serve_alone(settings: Settings, ready: Callable[[str], None]) -> None:
     from memsvc.application.services import SWITCHED_OFF, Services
     from memsvc.configuration.bootstrap import build_semantic, build_store
     from memsvc.core.dates import now_ms
@@ -77,12 +84,18 @@ def _serve(settings: Settings, ready: Callable[[str], None]) -> None:
             semantic.start()
         ready(address)
 
-    try:
-        run_server(create_app(services, settings.host), settings, listening)
-    finally:
+    def close() -> None:
         if semantic:
             semantic.stop()
         store.close()
+
+    try:
+        app = create_app(services, settings.host, settings.deadline)
+        run_server(app, settings, listening)
+    except BaseException:
+        close()
+        raise
+    end_process_after(close)
 
 
 @click.command()

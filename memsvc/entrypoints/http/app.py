@@ -2,11 +2,12 @@
 
 import hashlib
 import json
+import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
-from flask import Flask, Response, render_template, request
+from flask import Flask, Response, current_app, render_template, request
 from werkzeug.exceptions import HTTPException
 
 from memsvc.answers.budget import fit
@@ -19,6 +20,8 @@ from memsvc.api.parameter_facts import facts_of
 from memsvc.api.requests import Call
 from memsvc.application.services import Services
 from memsvc.core.errors import BadRequest, Forbidden, MemsvcError, NotJson
+from memsvc.core.limits import deadline
+from memsvc.entrypoints.http.channel import ARRIVED
 from memsvc.entrypoints.http.problems import problem_of
 from memsvc.schemas.parameters import load_parameters
 
@@ -30,9 +33,20 @@ OFFERED = ("application/json", *TEXT_TYPES, "text/html")
 TEXT_FIRST = (*TEXT_TYPES, "application/json")
 
 
-def create_app(services: Services, host: str = "127.0.0.1") -> Flask:
-    """The Flask application for these services; `host` is the address that it listens on."""
+NARROW = (
+    "narrow the question: name a project or dates (days=30), use fewer and longer words, "
+    "fewer prefixes* and * globs, a smaller limit, and no explain"
+)
+SPLIT = "nothing was changed; send fewer records in one request, or try again in a moment"
+
+
+def create_app(services: Services, host: str = "127.0.0.1", seconds: float = 5.0) -> Flask:
+    """The Flask application for these services.
+
+    `host` is the address that it listens on, `seconds` what any request may take.
+    """
     app = Flask(__package__, static_folder=None)
+    app.config["SECONDS"] = seconds
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY
     # a trailing or double slash never redirects
     app.url_map.strict_slashes = False
@@ -58,10 +72,14 @@ def _add_route(app: Flask, services: Services, operation: Operation, path: str) 
 
 
 def _view(services: Services, operation: Operation) -> Callable[..., Response]:
+    advice = NARROW if operation.method == "GET" or operation.body == "parameters" else SPLIT
+
     def view(**path_parameters: str) -> Response:
-        call = _call(services, operation, path_parameters)
-        answer = operation.run(services, operation.read(call))
-        return _answer(operation, answer, call)
+        arrived = request.environ.get(ARRIVED, time.monotonic())
+        with deadline.within(current_app.config["SECONDS"], advice, began=arrived):
+            call = _call(services, operation, path_parameters)
+            answer = operation.run(services, operation.read(call))
+            return _answer(operation, answer, call)
 
     return view
 
