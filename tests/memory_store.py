@@ -18,6 +18,7 @@ from memsvc.answers.rows import read_tokens
 from memsvc.core.dates import local_day, now_ms
 from memsvc.core.economics import Discovery, Economics, discovery_cost
 from memsvc.core.filters import EVERYTHING, FIELDS, Filter, selects, value_groups
+from memsvc.core.limits import deadline
 from memsvc.core.ports.store import Hit, Outcome, Project, Receipt, WorkEntry
 from memsvc.core.ports.vectors import Change, Embedded, Pending
 from memsvc.core.query import parse
@@ -52,6 +53,7 @@ class MemoryStore:
 
     @contextmanager
     def snapshot(self):
+        deadline.check()
         with self.lock:
             before, self.seen = self.seen, copy.deepcopy(self.seen)
             try:
@@ -74,6 +76,7 @@ class MemoryStore:
 
     def write(self, records, work_sessions=(), *, merge_within=None):
         records = list(records)  # a source that breaks off has written nothing
+        deadline.check()
         with self.lock:
             self._next()
             written = [self._put(record, merge_within) for record in records]
@@ -151,6 +154,7 @@ class MemoryStore:
             return bool(found)
 
     def records(self, refs):
+        deadline.check()
         held = {row.ref: row.record for row in self.seen.rows if not row.is_forgotten}
         return {ref: held[ref] for ref in refs if ref in held}
 
@@ -159,6 +163,7 @@ class MemoryStore:
 
     def _selected(self, kinds=Kind, selection=EVERYTHING):
         """The records that a filter selects, in the order of time."""
+        deadline.check()
         held = [row.record for row in self.seen.rows if not row.is_forgotten]
         found = [each for each in held if kind_of(each) in kinds and selects(selection, each)]
         return sorted(found, key=place)

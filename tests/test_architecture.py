@@ -46,7 +46,7 @@ LAYERS = {
     "configuration": Layer(("core", "application", "adapters", "configuration"), ("platformdirs",)),
     "entrypoints": Layer(
         ("core", "schemas", "answers", "application", "api", "configuration", "entrypoints"),
-        ("marshmallow", "requests"),
+        ("marshmallow", "requests", "filelock"),
     ),
     "entrypoints/http": Layer(
         ("core", "schemas", "answers", "application", "api", "configuration", "entrypoints"),

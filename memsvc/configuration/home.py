@@ -11,7 +11,15 @@ from typing import BinaryIO, Final
 
 from memsvc.core.errors import StoreUnavailable
 
-OWN_NAMES: Final = ("memsvc.db*", "worker.json", "worker.log", "token", "index", "backups")
+OWN_NAMES: Final = (
+    "memsvc.db*",
+    "worker.json",
+    "worker.lock",
+    "worker.log",
+    "token",
+    "index",
+    "backups",
+)
 """What memsvc keeps there; other files in the folder are left as they are."""
 
 MAX_SMALL_FILE: Final = 4_096

@@ -46,6 +46,7 @@ SETTINGS = (
     Setting("auth", "auto", "who needs the token: auto, all unless host is loopback; or always"),
     Setting("token", "", "token of the worker; default: the generated one (memsvc token)"),
     Setting("threads", "4", "requests handled at the same time (1-64)"),
+    Setting("deadline", "5", "seconds that any answer may take, waiting included (1-600)"),
     Setting("semantic", "chroma", f"semantic index: {', '.join(INDEXES)} or off"),
     Setting("chroma_url", "http://127.0.0.1:8000", "address of the Chroma server, for chroma-http"),
     Setting("model", "", "folder with model.onnx and tokenizer.json; default: the bundled model"),
@@ -63,6 +64,7 @@ class Settings:
     auth: str
     token: str
     threads: int
+    deadline: int
     semantic: str
     chroma_url: str
     model: Path | None
@@ -122,6 +124,7 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
         auth=_one_of("auth", given["auth"], AUTH),
         token=_token(given["token"]),
         threads=_whole_number("threads", given["threads"], 1, 64),
+        deadline=_whole_number("deadline", given["deadline"], 1, 600),
         semantic=_one_of("semantic", given["semantic"], SEMANTIC),
         chroma_url=given["chroma_url"],
         model=Path(given["model"]).expanduser().absolute() if given["model"] else None,

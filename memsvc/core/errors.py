@@ -2,6 +2,7 @@
 
 MemsvcError
 ├── BadRequest            400  bad_parameter
+│   ├── MalformedRequest       malformed_request
 │   └── SourceUnreadable       source_unreadable
 ├── Unauthorized          401  unauthorized
 ├── Forbidden             403  foreign_host
@@ -9,6 +10,10 @@ MemsvcError
 ├── MethodNotAllowed      405  method_not_allowed
 ├── BodyTooLarge          413  body_too_large
 ├── NotJson               415  not_json
+├── HeaderTooLarge        431  header_too_large
+├── UnknownEncoding       501  unknown_encoding
+├── Busy                  503  busy
+├── DeadlineExceeded      503  deadline
 ├── StoreUnavailable      503  store_unavailable
 │   ├── StoreDamaged           store_damaged
 │   ├── StoreReplaced          store_replaced
@@ -42,6 +47,13 @@ class BadRequest(MemsvcError):
     def of(cls, parameter: str, message: str) -> "BadRequest":
         """What is wrong with one parameter."""
         return cls(f"{parameter} {message}", {parameter: [message]})
+
+
+class MalformedRequest(BadRequest):
+    """What was sent is not HTTP."""
+
+    code = "malformed_request"
+    title = "Malformed request"
 
 
 class SourceUnreadable(BadRequest):
@@ -92,6 +104,36 @@ class NotJson(MemsvcError):
     title = "Body is not JSON"
 
 
+class HeaderTooLarge(MemsvcError):
+    status = 431
+    code = "header_too_large"
+    title = "Header too large"
+
+
+class UnknownEncoding(MemsvcError):
+    """The body is sent in a Transfer-Encoding that the worker does not know."""
+
+    status = 501
+    code = "unknown_encoding"
+    title = "Unknown transfer encoding"
+
+
+class Busy(MemsvcError):
+    """Too many requests wait already; nothing of this one was done."""
+
+    status = 503
+    code = "busy"
+    title = "Busy"
+
+
+class DeadlineExceeded(MemsvcError):
+    """An answer took too long and was stopped; a write was undone."""
+
+    status = 503
+    code = "deadline"
+    title = "Deadline exceeded"
+
+
 class StoreUnavailable(MemsvcError):
     status = 503
     code = "store_unavailable"
@@ -132,6 +174,7 @@ class SemanticUnavailable(MemsvcError):
 
 ERRORS: tuple[type[MemsvcError], ...] = (
     BadRequest,
+    MalformedRequest,
     SourceUnreadable,
     Unauthorized,
     Forbidden,
@@ -140,6 +183,10 @@ ERRORS: tuple[type[MemsvcError], ...] = (
     MethodNotAllowed,
     BodyTooLarge,
     NotJson,
+    HeaderTooLarge,
+    UnknownEncoding,
+    Busy,
+    DeadlineExceeded,
     StoreUnavailable,
     StoreDamaged,
     StoreReplaced,

@@ -1,11 +1,13 @@
-"""Starts, stops and watches a background worker."""
+"""Starts, stops and watches a background worker, and keeps a second one away."""
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from memsvc.configuration.home import new_private, open_home
@@ -25,6 +27,14 @@ MAX_STOP = 10.0
 
 MAX_STALL = 30.0
 """Seconds that indexing may make no progress: a few long records take ten."""
+
+MAX_HANDOVER = 3.0
+"""Seconds in which a worker that was told to stop is gone."""
+
+MAX_CLOSE = 0.6
+"""Seconds that a worker may take to close its store and index. What it leaves, such as a text that
+is being embedded or an index that is open, it finds again: everything acknowledged is on disk.
+"""
 
 POLL_SECONDS = 0.05
 """Seconds between two checks of the worker."""
@@ -86,6 +96,52 @@ def stop_worker(settings: Settings) -> str:
     while settings.worker_file.exists() and time.monotonic() < end:
         time.sleep(POLL_SECONDS)
     return "stopped"
+
+
+@contextlib.contextmanager
+def hold_home(settings: Settings) -> Iterator[None]:
+    """Keep the home to this worker; the system lets go of it when the process ends, however it
+    ends. Raises StoreUnavailable with the process id and address of the worker that has it.
+    """
+    from filelock import FileLock, Timeout
+
+    open_home(settings.home)
+    lock = FileLock(settings.home / "worker.lock", mode=0o600)
+    try:
+        # without its file the other is about to be gone, or has not begun to listen
+        lock.acquire(timeout=0 if settings.worker_file.exists() else MAX_HANDOVER)
+    except Timeout:
+        raise StoreUnavailable(_holder(settings)) from None
+    except OSError as error:
+        raise StoreUnavailable(
+            f"The folder {settings.home} cannot be used ({error.strerror}); set MEMSVC_HOME to a "
+            "writable folder."
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _holder(settings: Settings) -> str:
+    """Who holds the home, as far as its file says, and what to do."""
+    worker = read_worker_file(settings.worker_file)
+    who = f"process {worker.pid}, on {worker.address}" if worker else "which tells no address yet"
+    return (
+        f"Another worker ({who}) already serves {settings.home}. Use that one, stop it "
+        "(memsvc stop), or set MEMSVC_HOME to another folder."
+    )
+
+
+def end_process_after(close: Callable[[], None]) -> None:
+    """Close what is open; if that takes longer than MAX_CLOSE, end the process without it."""
+    closing = threading.Thread(target=close, name="closing", daemon=True)
+    closing.start()
+    closing.join(MAX_CLOSE)
+    if closing.is_alive():
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
 
 
 def index_here(semantic: SemanticSearch) -> Iterator[int]:

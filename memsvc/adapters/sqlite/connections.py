@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from memsvc.adapters.sqlite.open_file import OpenFile, damaged
+from memsvc.adapters.sqlite.timed import TimedConnection
 from memsvc.core.errors import FulltextBroken, MemsvcError, StoreUnavailable
+from memsvc.core.limits import deadline
 
 Key = TypeVar("Key")
 Row = TypeVar("Row")
+Opened = TypeVar("Opened", bound=sqlite3.Connection)
 
 BUSY_SECONDS = 10.0
 KEEPER_MS: Final = 20  # the keeper waits for no one: what it does can be done later
@@ -30,17 +33,17 @@ class Connections:
         self.path = path
         self.file = OpenFile(path)
         self._local = threading.local()
-        self._opened: list[sqlite3.Connection] = []
+        self._opened: list[TimedConnection] = []
         self._list_lock = threading.Lock()
         self._write_lock = threading.Lock()
-        self._writer: sqlite3.Connection | None = None
+        self._writer: TimedConnection | None = None
         self._keeper_lock = threading.RLock()
         self._wal_is_due = False
         self._keeper = self._open_keeper(patience)
 
-    def reader(self) -> sqlite3.Connection:
+    def reader(self) -> TimedConnection:
         """This thread's read-only connection."""
-        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        connection: TimedConnection | None = getattr(self._local, "connection", None)
         if connection is None:
             connection = self._open("ro")
             connection.execute("PRAGMA query_only = ON")
@@ -57,11 +60,12 @@ class Connections:
             if reader.in_transaction:
                 yield reader
                 return
-            reader.execute("BEGIN")
-            try:
-                yield reader
-            finally:
-                reader.execute("ROLLBACK")  # COMMIT fails once a page was found damaged
+            with reader.timed(BUSY_SECONDS):
+                reader.execute("BEGIN")
+                try:
+                    yield reader
+                finally:
+                    reader.rollback()  # also past the deadline, and after a damaged page
         if self._wal_is_due:
             self.empty_wal(0)
 
@@ -72,17 +76,26 @@ class Connections:
         Raises StoreReplaced, also when the file was lost while the transaction ran, and
         StoreDamaged.
         """
-        with self._write_lock, self._errors():
+        with self._writing(), self._errors():
             self._verify()
             self.file.verify_whole()
             if self._writer is None:
-                self._writer = self._open("rw")
-                _prepare_writer(self._writer)
-            with immediate(self._writer) as writer:
+                self._writer = _prepared(self._open("rw"))
+            with self._writer.timed(BUSY_SECONDS), immediate(self._writer) as writer:
                 yield writer
             self._verify()  # what was written into a deleted file must not be acknowledged
         if self._wal_is_due:
             self.empty_wal(0)
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        """The turn to write. Raises DeadlineExceeded if it does not come in time."""
+        if not self._write_lock.acquire(timeout=deadline.left(-1)):
+            raise deadline.exceeded()
+        try:
+            yield
+        finally:
+            self._write_lock.release()
 
     def check(self) -> None:
         """Raise unless a row can be read and could be written; a writer at work is no fault."""
@@ -129,9 +142,9 @@ class Connections:
 
     def _open_keeper(self, patience: float) -> sqlite3.Connection:
         with store_errors(self.path):
-            keeper = _connect(self.path, "rw", patience)
+            keeper = _connect(self.path, "rw", patience, sqlite3.Connection)
             try:
-                _prepare_writer(keeper)
+                _prepared(keeper)
                 keeper.execute("SELECT count(*) FROM sqlite_master").fetchone()  # opens the log
                 keeper.execute(f"PRAGMA busy_timeout = {KEEPER_MS}")
             except BaseException:
@@ -178,33 +191,36 @@ class Connections:
         with self._keeper_lock, contextlib.suppress(sqlite3.Error):
             self._keeper.execute("INSERT OR IGNORE INTO broken VALUES ('fulltext', ?)", (reason,))
 
-    def _open(self, mode: str) -> sqlite3.Connection:
+    def _open(self, mode: str) -> TimedConnection:
         self._verify()
         with store_errors(self.path):
-            connection = _connect(self.path, mode, BUSY_SECONDS)
+            connection = _connect(self.path, mode, BUSY_SECONDS, TimedConnection)
         with self._list_lock:
             self._opened.append(connection)
         return connection
 
 
-def _connect(path: Path, mode: str, patience: float) -> sqlite3.Connection:
+def _connect(path: Path, mode: str, patience: float, factory: type[Opened]) -> Opened:
     connection = sqlite3.connect(
         f"{path.as_uri()}?mode={mode}",
         uri=True,
         timeout=patience,
         isolation_level=None,
         check_same_thread=False,
+        factory=factory,
     )
     connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
     return connection
 
 
-def _prepare_writer(writer: sqlite3.Connection) -> None:
+def _prepared(writer: Opened) -> Opened:
+    """A connection that may write, with its settings: all of them, or it is not used."""
     # WAL lets readers continue during a write; FULL keeps an acknowledged write through a power
     # failure; secure_delete overwrites forgotten records on disk.
     writer.execute("PRAGMA journal_mode = WAL")
     writer.execute("PRAGMA synchronous = FULL")
     writer.execute("PRAGMA secure_delete = ON")
+    return writer
 
 
 def _require_writable(keeper: sqlite3.Connection) -> None:
@@ -223,10 +239,10 @@ def immediate(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield connection
+        connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        connection.rollback()  # nothing to do where SQLite has undone it itself
         raise
-    connection.execute("COMMIT")
 
 
 @contextlib.contextmanager
@@ -241,6 +257,8 @@ def store_errors(path: Path) -> Iterator[None]:
 def explain_error(path: Path, error: sqlite3.Error) -> MemsvcError:
     """The error for the user: what happened and what to do. It names no folder."""
     text, name = str(error), path.name
+    if text == "interrupted":
+        return deadline.exceeded()
     if is_locked(error):
         return StoreUnavailable(
             f"{name} is locked by another program; stop that program, or try again."

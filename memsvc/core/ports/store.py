@@ -93,7 +93,9 @@ class Store(Protocol):
     such words in their order. A prefix finds all that begins so; an adapter may find other forms of
     that too. `title:` looks in the title alone, but for Chinese, Japanese and Korean.
 
-    How matches are ranked is the adapter's own affair. All methods may be called from any thread.
+    How matches are ranked is the adapter's own affair. All methods may be called from any thread;
+    past the deadline of that thread (`core.limits.deadline`), within a snapshot at the latest, they
+    raise DeadlineExceeded, and what they have begun to write is undone.
     """
 
     def generation(self) -> int:

@@ -22,6 +22,8 @@ from memsvc.entrypoints.client import worker_address
 from memsvc.entrypoints.token_file import ensure_token, renew_token
 from memsvc.entrypoints.worker_process import (
     await_worker_index,
+    end_process_after,
+    hold_home,
     index_here,
     is_running,
     start_worker,
@@ -74,6 +76,11 @@ def token(new: bool) -> None:
 
 
 def _serve(settings: Settings, ready: Callable[[str], None]) -> None:
+    with hold_home(settings):
+        _serve_alone(settings, ready)
+
+
+def _serve_alone(settings: Settings, ready: Callable[[str], None]) -> None:
     from memsvc.application.services import SWITCHED_OFF, Services
     from memsvc.configuration.bootstrap import await_unlocked_store, build_semantic
     from memsvc.core.dates import now_ms
@@ -98,13 +105,18 @@ def _serve(settings: Settings, ready: Callable[[str], None]) -> None:
         threading.Thread(target=store.examine, name="examine", daemon=True).start()
         ready(address)
 
-    try:
-        app = create_app(services, door_of(settings), hider(settings.home))
-        run_server(app, settings, listening)
-    finally:
+    def close() -> None:
         if semantic:
             semantic.stop()
         store.close()
+
+    try:
+        app = create_app(services, door_of(settings), hider(settings.home), settings.deadline)
+        run_server(app, settings, listening)
+    except BaseException:
+        close()
+        raise
+    end_process_after(close)
 
 
 def _notice() -> Callable[[], None]:

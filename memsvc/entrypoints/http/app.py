@@ -2,12 +2,13 @@
 
 import hashlib
 import json
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from flask import Flask, Response, render_template, request
+from flask import Flask, Response, current_app, render_template, request
 from werkzeug.exceptions import HTTPException
 
 from memsvc.answers.budget import fit
@@ -20,6 +21,8 @@ from memsvc.api.parameter_facts import facts_of
 from memsvc.api.requests import Call
 from memsvc.application.services import Services
 from memsvc.core.errors import BadRequest, MemsvcError, NotJson
+from memsvc.core.limits import deadline
+from memsvc.entrypoints.http.channel import ARRIVED
 from memsvc.entrypoints.http.guard import LOCAL, Door, check_source, check_token
 from memsvc.entrypoints.http.headers import security_headers
 from memsvc.entrypoints.http.hiding import Hide, hidden
@@ -33,12 +36,23 @@ OFFERED = ("application/json", *TEXT_TYPES, "text/html")
 TEXT_FIRST = (*TEXT_TYPES, "application/json")
 
 
-def create_app(services: Services, door: Door = LOCAL, hide: Hide = str) -> Flask:
+NARROW = (
+    "narrow the question: name a project or dates (days=30), use fewer and longer words, "
+    "fewer prefixes* and * globs, a smaller limit, and no explain"
+)
+SPLIT = "nothing was changed; send fewer records in one request, or try again in a moment"
+
+
+def create_app(
+    services: Services, door: Door = LOCAL, hide: Hide = str, seconds: float = 5.0
+) -> Flask:
     """The Flask application for these services, for those whom the door lets in.
 
-    `hide` rewrites texts about failures, so that they do not show paths of this machine.
+    `hide` rewrites texts about failures, so that they do not show paths of this machine; `seconds`
+    is what any request may take.
     """
     app = Flask(__package__, static_folder=None)
+    app.config["SECONDS"] = seconds
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY
     # a trailing or double slash never redirects
     app.url_map.strict_slashes = False
@@ -65,10 +79,14 @@ def _add_route(app: Flask, services: Services, operation: Operation, path: str, 
 
 
 def _view(services: Services, operation: Operation, hide: Hide) -> Callable[..., Response]:
+    advice = NARROW if operation.method == "GET" or operation.body == "parameters" else SPLIT
+
     def view(**path_parameters: str) -> Response:
-        call = _call(services, operation, path_parameters)
-        answer = operation.run(services, operation.read(call))
-        return _answer(operation, _without_paths(operation, answer, hide), call)
+        arrived = request.environ.get(ARRIVED, time.monotonic())
+        with deadline.within(current_app.config["SECONDS"], advice, began=arrived):
+            call = _call(services, operation, path_parameters)
+            answer = operation.run(services, operation.read(call))
+            return _answer(operation, _without_paths(operation, answer, hide), call)
 
     return view
 

@@ -32,10 +32,13 @@ def _headers(status: int, error: Exception) -> dict[str, str]:
 
 
 def _body(error: MemsvcError, base: str) -> dict[str, Any]:
-    help_url = f"{base}/api/search/help"
     name = (request.endpoint or "").split(" ")[0]
-    if any(operation.name == name for operation in OPERATIONS):
-        help_url += f"?operation={name}"
+    known = any(operation.name == name for operation in OPERATIONS)
+    return problem_body(error, base, f"?operation={name}" if known else "")
+
+
+def problem_body(error: MemsvcError, base: str, about: str = "") -> dict[str, Any]:
+    """The problem document of an error; `about` is the query of its help."""
     return {
         "type": f"{base}/api/search/help#{error.code}",
         "title": error.title,
@@ -43,7 +46,7 @@ def _body(error: MemsvcError, base: str) -> dict[str, Any]:
         "detail": error.detail,
         "code": error.code,
         "errors": error.errors,
-        "help": help_url,
+        "help": f"{base}/api/search/help{about}",
         "error": error.detail,
     }
 

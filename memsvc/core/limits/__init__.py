@@ -1,0 +1,1 @@
+"""How long work may take."""
