@@ -18,7 +18,9 @@ def write_start_page(page: Page) -> str:
     summary = page.notes.get("summary")
     if not page.total and not summary:
         return with_own_cost(lambda this: "\n".join(_empty_page(page, this)) + "\n")
-    lines = [LEGEND, *_index(page.rows), *_summary(summary), *_costs(page.rows), *_next_steps(page)]
+    future = [one_line(text)] if (text := page.notes.get("future")) else []
+    index = [*_index(page.rows), *_summary(summary), *future]
+    lines = [LEGEND, *index, *_costs(page.rows), *_next_steps(page)]
     return with_own_cost(lambda this: "\n".join([_header(page, this), *lines]) + "\n")
 
 
@@ -39,6 +41,7 @@ def _empty_page(page: Page, this: int) -> list[str]:
     """Two lines for a store or project without records."""
     near = ", ".join(map(name_of, page.notes.get("nearest", {}).get("project", ())))
     hint = f"Projects with records: {near}." if near else "Add some: memsvc import --help."
+    hint = page.notes.get("future", hint)
     return [
         f"# Memory{_of_project(page)} · no records yet · {this} tokens",
         f"What is done and learned here can be found in later sessions. {hint}",

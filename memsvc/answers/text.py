@@ -49,7 +49,8 @@ def _window(window: Mapping[str, Any] | None) -> list[str]:
         return []
     if window["days"] == "all":
         return ["all days"]
-    return [f"{window['days']} days", *([f"{n} older"] if (n := window["older_matches"]) else [])]
+    counts = (window["older_matches"], "older"), (window.get("future_matches"), "in the future")
+    return [f"{window['days']} days", *(f"{count} {when}" for count, when in counts if count)]
 
 
 def _notes(page: Page) -> list[str]:

@@ -114,7 +114,9 @@ def vocabulary(services: Services) -> dict[str, Any]:
         return {
             "types": store.count_values(Kind.OBSERVATION, "type"),
             "concepts": store.count_values(Kind.OBSERVATION, "concept"),
-            "projects": {p.name: sum(p.counts.values()) for p in store.projects()},
+            "projects": {
+                p.name: sum(p.counts.values()) for p in store.projects(until=services.latest)
+            },
         }
 
 
