@@ -225,7 +225,13 @@ def _groups(given: Mapping[str, Any], query: Query | None = None) -> Groups:
         for name in (field.parameter, *field.spellings)
         if given.get(name)
     )
-    return tuple(dict.fromkeys([*asked, *(query.filters if query else ())]))
+    groups = dict.fromkeys([*asked, *(query.filters if query else ())])
+    return tuple((name, tuple(map(_comparable, values))) for name, values in groups)
+
+
+def _comparable(value: str) -> str:
+    """A value without NUL, where SQLite would end it; nothing that is stored has one."""
+    return value.replace("\x00", "\ufffd")
 
 
 def _echo_filters(given: Mapping[str, Any]) -> dict[str, str]:
