@@ -57,8 +57,9 @@ def semantic_client(store: SqliteStore) -> FlaskClient:
 
 
 @pytest.fixture
-def own_store(tmp_path: Path) -> Iterator[SqliteStore]:
-    """An empty store of the test's own."""
+def own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqliteStore]:
+    """An empty store of the test's own, where it is the samples' present moment."""
+    monkeypatch.setattr("memsvc.adapters.sqlite.records.now_ms", lambda: NOW)
     opened = new_store(tmp_path / "memsvc.db")
     yield opened
     opened.close()

@@ -194,12 +194,20 @@ class MemoryStore:
         counts = Counter(folded for each in carried for folded in each)
         return {spelt[folded]: count for folded, count in counts.most_common()}
 
-    def projects(self):
+    def projects(self, until=None):
         counts = Counter((work_of(r)[0], kind_of(r)) for r in self._selected())
-        last = {work_of(record)[0]: record for record in self._selected()}
+        later = [] if until is None else self._selected(selection=Filter(since=until + 1))
+        order = [
+            *later,
+            *self._selected(selection=Filter(until=until)),
+        ]  # last worked on at the end
+        last = {}
+        for record in order:
+            last.pop(work_of(record)[0], None)
+            last[work_of(record)[0]] = record
         return [
             Project(r.project, {kind: counts[key, kind] for kind in Kind}, r.created_at_epoch)
-            for key, r in sorted(last.items(), key=lambda each: place(each[1]), reverse=True)
+            for key, r in reversed(last.items())
         ]
 
     def days(self, since):
@@ -215,10 +223,21 @@ class MemoryStore:
     def _work(self, selection):
         """The work sessions that a filter selects, last worked on first."""
         keys = set(map(work_of, self._selected(selection=selection)))
-        if selection.since is selection.until is None:  # one without records has its project only
-            empty = {key: Prompt(project=key[0]) for key in self.seen.work}
+        if selection.since is None:  # one without records has its project and end only
+            empty = {
+                key: Prompt(project=key[0], created_at_epoch=last)
+                for key, (_, last) in self.seen.work.items()
+            }
             keys |= {key for key, prompt in empty.items() if selects(selection, prompt)}
-        return sorted(keys, key=lambda key: (self.seen.work[key][1], key[1]), reverse=True)
+        return sorted(keys, key=lambda key: (self._last_worked(key, selection), key[1]))[::-1]
+
+    def _last_worked(self, key, selection):
+        """When a work session was last worked on, as far as `until`."""
+        _, last = self.seen.work[key]
+        if selection.until is None or last <= selection.until:
+            return last
+        within = self._selected(selection=Filter(until=selection.until))
+        return max(record.created_at_epoch for record in within if work_of(record) == key)
 
     def count_work_sessions(self, selection):
         return len(self._work(selection))
@@ -229,7 +248,8 @@ class MemoryStore:
             inside = [record for record in newest if work_of(record) == key]
             hits = {k: [hit_of(each) for each in inside if kind_of(each) is k] for k in Kind}
             shown, counts = {k: hits[k][:most] for k in Kind}, {k: len(hits[k]) for k in Kind}
-            entries.append(WorkEntry(*self.seen.work[key], shown, counts))
+            last = self._last_worked(key, selection)
+            entries.append(WorkEntry(self.seen.work[key][0], last, shown, counts))
         return entries
 
     def _matching(self, kind, query, selection=EVERYTHING):

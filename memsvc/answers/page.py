@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from memsvc.answers.quoting import escape_hidden
 from memsvc.core.tokens import count_tokens
 
 Row = dict[str, Any]
@@ -82,9 +83,14 @@ def _results(page: Page) -> Any:
     return {f"{kind}s": [row for row in page.rows if row["kind"] == kind] for kind in page.grouped}
 
 
-def to_json(body: Any) -> str:
-    """Compact JSON, without escaped characters, as in every answer."""
+def compact_json(body: Any) -> str:
+    """Compact JSON, with every character as it is."""
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+
+
+def to_json(body: Any) -> str:
+    """Compact JSON as in every answer: of all characters only hidden ones are escaped."""
+    return escape_hidden(compact_json(body))
 
 
 def write_json(page: Page) -> str:

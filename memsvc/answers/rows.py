@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from memsvc.answers.page import Row, to_json
+from memsvc.answers.page import Row, compact_json
 from memsvc.answers.snippets import snippet
 from memsvc.core.dates import utc_text
 from memsvc.core.ports.store import Hit
@@ -51,7 +51,7 @@ def index_row(hit: Hit, record: Record, stems: tuple[str, ...] = ()) -> Row:
 def full_row(hit: Hit, record: Record) -> Row:
     """A row with the full record."""
     dumped = dump_record(record, hit.ref.kind)
-    cost = count_tokens(to_json(dumped))
+    cost = count_tokens(compact_json(dumped))
     return {"ref": str(hit.ref), **dumped, **score_of(hit), "read_tokens": cost}
 
 
@@ -80,7 +80,7 @@ def subtitle_of(record: Record) -> str:
 
 def read_tokens(record: Record, ref: Ref) -> int:
     """The cost of reading a record in full, in tokens."""
-    return count_tokens(to_json(dump_record(record, ref.kind)))
+    return count_tokens(compact_json(dump_record(record, ref.kind)))
 
 
 def _texts(record: Record, ref: Ref) -> list[str]:

@@ -1,10 +1,10 @@
 """Answers as compact text that loses nothing, for agents and for people at a terminal."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from memsvc.answers.page import Page, Row, with_own_cost
+from memsvc.answers.quoting import cell, field_lines, name_of, one_line, visible
 from memsvc.core.dates import local_day, local_text
 from memsvc.core.records import Kind, Ref
 
@@ -22,8 +22,8 @@ def write_matches(page: Page) -> str:
 
 
 def _page_text(page: Page, rows: list[str]) -> str:
-    lines = [*rows, *_notes(page), *_closing(page)]
-    return with_own_cost(lambda this: "\n".join([_header(page, this), *lines]) + "\n")
+    lines = visible("\n".join([*rows, *_notes(page), *_closing(page)]))
+    return with_own_cost(lambda this: f"{_header(page, this)}\n{lines}".rstrip("\n") + "\n")
 
 
 def _header(page: Page, this: int) -> str:
@@ -49,7 +49,8 @@ def _window(window: Mapping[str, Any] | None) -> list[str]:
         return []
     if window["days"] == "all":
         return ["all days"]
-    return [f"{window['days']} days", *([f"{n} older"] if (n := window["older_matches"]) else [])]
+    counts = (window["older_matches"], "older"), (window.get("future_matches"), "in the future")
+    return [f"{window['days']} days", *(f"{count} {when}" for count, when in counts if count)]
 
 
 def _notes(page: Page) -> list[str]:
@@ -62,7 +63,7 @@ def _row(row: Row, form: str) -> list[str]:
         return _work_session(row, form)
     lines = _full(row) if form == "full" else [_table_row(row)]
     if "explain" in row:
-        lines.append(f"  {row['explain']['line']}")
+        lines.append(f"  {one_line(row['explain']['line'])}")
     if "timeline" in row:
         lines.append(f"  {row['timeline']}")
     return lines
@@ -71,7 +72,7 @@ def _row(row: Row, form: str) -> list[str]:
 def _table_row(row: Row) -> str:
     when = local_text(row["created_at_epoch"]) + (" older" if row.get("older") else "")
     anchor = " <- anchor" if row.get("anchor") else ""
-    label, title, cost = _cell(_label(row)), _cell(row["title"]), row.get("read_tokens", "")
+    label, title, cost = cell(_label(row)), cell(row["title"]), row.get("read_tokens", "")
     return f"| {_shown_ref(row)}{anchor} | {when} | {label} | {title} | {cost} |"
 
 
@@ -80,20 +81,8 @@ def _match(number: int, row: Row) -> str:
     near = f"{row['similarity']:.0%}" if "similarity" in row else ""
     cost = f"({row['read_tokens']} tokens)" if "read_tokens" in row else ""
     when, title = local_day(row["created_at_epoch"]), row["title"]
-    return one_line(f"{number}. {near} {when} {_shown_ref(row)} {_label(row)} {title} {cost}")
-
-
-def _cell(text: str) -> str:
-    """A text that fits into a table cell."""
-    return one_line(text).replace("|", "\\|")
-
-
-def one_line(text: str) -> str:
-    """A text on a single line."""
-    return " ".join(_CONTROL.sub(" ", text).split())
-
-
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+    label = name_of(_label(row))
+    return one_line(f"{number}. {near} {when} {_shown_ref(row)} {label} {title} {cost}")
 
 
 def _shown_ref(row: Row) -> str:
@@ -106,9 +95,9 @@ def _label(row: Row) -> str:
 
 def _work_session(row: Row, form: str) -> list[str]:
     counts = ", ".join(f"{count} {name}" for name, count in row["counts"].items() if count)
-    status = [] if row["status"] == "unknown" else [row["status"]]
-    facts = [row["session_id"], row["project"], local_text(row["last_at_epoch"]), *status]
-    head = f"## {' · '.join([*facts, counts])}"
+    status = [] if row["status"] == "unknown" else [name_of(row["status"])]
+    names = name_of(row["session_id"]), name_of(row["project"])
+    head = f"## {' · '.join([*names, local_text(row['last_at_epoch']), *status, counts])}"
     children = [child for name in ("sessions", "observations", "prompts") for child in row[name]]
     return [head, *(line for child in children for line in _row(child, form))]
 
@@ -117,11 +106,11 @@ _OWN_LINE = {"id", "ref", "kind", "type", "title", "request", "created_at", "cre
 
 
 def _full(row: Row) -> list[str]:
-    """A full record: a heading, then each field that is not empty."""
+    """A full record: a heading, then each field that is not empty, with its lines quoted."""
     title = row.get("title") or row.get("request") or ""
-    flags = " <- anchor" if row.get("anchor") else ""
-    when = local_text(row["created_at_epoch"])
-    heading = " ".join(f"### {_shown_ref(row)} {_label(row)} {when} {title}".split()) + flags
+    anchor = " <- anchor" if row.get("anchor") else ""
+    when, label = local_text(row["created_at_epoch"]), name_of(_label(row))
+    heading = one_line(f"### {_shown_ref(row)}{anchor} {label} {when} {title}")
     fields = [name for name in row if name not in _OWN_LINE | {"explain", "timeline", "anchor"}]
     return [heading, *(line for name in fields for line in _field(name, row[name]))]
 
@@ -130,8 +119,9 @@ def _field(name: str, value: Any) -> list[str]:
     if value in (None, "", [], False) or (name == "discovery_tokens" and not value):
         return []
     if isinstance(value, list):
-        return [f"{name}:", *(f"- {item}" for item in value)]
-    return [f"{name}: {value}"]
+        items = (field_lines("-", str(item), indent="  ") for item in value)
+        return [f"{name}:", *(line for lines in items for line in lines)]
+    return field_lines(f"{name}:", str(value))
 
 
 def _closing(page: Page) -> list[str]:
@@ -153,15 +143,20 @@ def _read_hint(page: Page) -> str:
 
 def _as_line(value: Any) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {_as_line(item)}" for name, item in value.items())
+        return ", ".join(f"{name_of(name)} {_item(item)}" for name, item in value.items())
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return ", ".join(map(_as_line, value))
-    return " ".join(str(value).split())
+        return ", ".join(map(_item, value))
+    return one_line(str(value))
+
+
+def _item(value: Any) -> str:
+    """A value among others on a line."""
+    return name_of(value) if isinstance(value, str) else _as_line(value)
 
 
 def write_record(record: Row) -> str:
     """A full record."""
-    return "\n".join(_full({"ref": _ref_of(record), **record})) + "\n"
+    return visible("\n".join(_full({"ref": _ref_of(record), **record}))) + "\n"
 
 
 def _ref_of(record: Row) -> str:
@@ -170,17 +165,18 @@ def _ref_of(record: Row) -> str:
 
 def write_document(document: Mapping[str, Any]) -> str:
     """Any other answer as indented lines, one fact per line."""
-    return f"{_document_lines(document)}\n"
+    return f"{visible(_document_lines(document))}\n"
 
 
 def _document_lines(document: Mapping[str, Any], level: int = 0) -> str:
     indent = "  " * level
     lines = []
     for name, value in document.items():
+        label = f"{indent}{name_of(name)}:"
         if isinstance(value, Mapping):
-            lines += [f"{indent}{name}:", _document_lines(value, level + 1)]
+            lines += [label, _document_lines(value, level + 1)]
         elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
-            lines += [f"{indent}{name}:", *(f"{indent}- {_as_line(item)}" for item in value)]
+            lines += [label, *(f"{indent}- {_as_line(item)}" for item in value)]
         else:
-            lines.append(f"{indent}{name}: {_as_line(value)}")
+            lines.append(f"{label} {_as_line(value)}")
     return "\n".join(line for line in lines if line)

@@ -2,10 +2,11 @@
 
 import difflib
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from memsvc import __version__
+from memsvc.answers.quoting import HIDDEN, MEMORY_IS_DATA, QUOTED, name_of, visible
 from memsvc.api.operation import Operation
 from memsvc.api.parameter_facts import parameter_line, parameters_of
 from memsvc.application.requests import HelpRequest
@@ -14,6 +15,11 @@ from memsvc.core.errors import ERRORS, BadRequest
 from memsvc.core.filters import EVERYTHING
 from memsvc.core.records import Kind
 from memsvc.core.tokens import ESTIMATOR
+
+TEXT_OF_MEMORY: Final = (
+    f"{MEMORY_IS_DATA} In text, several lines of a record each begin with {QUOTED.strip()!r}, and "
+    f"{HIDDEN} stands for invisible or control characters."
+)
 
 
 def build_help(
@@ -29,6 +35,7 @@ def build_help(
         "base": request.base,
         "estimator": ESTIMATOR,
         "text": "Send Accept: text/markdown, or render=text, to get any answer as compact text",
+        "memory": TEXT_OF_MEMORY,
         "operations": [describe(operation, request.base, newest) for operation in shown],
         **({} if one else {"vocabulary": vocabulary(services)}),
     }
@@ -107,7 +114,9 @@ def vocabulary(services: Services) -> dict[str, Any]:
         return {
             "types": store.count_values(Kind.OBSERVATION, "type"),
             "concepts": store.count_values(Kind.OBSERVATION, "concept"),
-            "projects": {p.name: sum(p.counts.values()) for p in store.projects()},
+            "projects": {
+                p.name: sum(p.counts.values()) for p in store.projects(until=services.latest)
+            },
         }
 
 
@@ -115,16 +124,16 @@ def help_text(catalogue: Mapping[str, Any]) -> str:
     """Help as markdown, for agents."""
     head = (
         f"# memsvc {catalogue['version']} · {catalogue['base']}\n{catalogue['text']}. "
-        f"Token counts: {catalogue['estimator']}.\n"
+        f"Token counts: {catalogue['estimator']}. {catalogue['memory']}\n"
     )
     blocks = [head, *map(_operation_text, catalogue["operations"])]
     if words := catalogue.get("vocabulary"):
         blocks += ["## In use\n", *(f"- {name}: {_counted(words[name])}\n" for name in words)]
-    return "\n".join(blocks)
+    return visible("\n".join(blocks))
 
 
 def _counted(counts: Mapping[str, int]) -> str:
-    shown = [f"{name} {count}" for name, count in list(counts.items())[:40]]
+    shown = [f"{name_of(name)} {count}" for name, count in list(counts.items())[:40]]
     return ", ".join(shown) + (" …" if len(counts) > 40 else "")
 
 

@@ -17,6 +17,7 @@ from memsvc.core.dates import DAY_MS, HOUR_MS, Date
 from memsvc.core.errors import BadRequest
 from memsvc.core.filters import FIELDS, Filter, Groups
 from memsvc.core.query import Query, parse
+from memsvc.core.recency import latest_moment
 from memsvc.core.records import Kind, Ref
 from memsvc.schemas import parameters
 from memsvc.schemas.bodies import read_body
@@ -131,12 +132,12 @@ def timeline_of_request(call: Call) -> TimelineRequest:
 def nearest_request(call: Call) -> NearestRequest:
     """The records most similar to a text."""
     given, days = call.values, call.values.get("days_back")
-    since = call.now - days * DAY_MS if days else None
+    dates = (call.now - days * DAY_MS, latest_moment(call.now)) if days else (None, None)
     return NearestRequest(
         text=given["query"],
         kinds=_kinds(given),
         limit=given["limit"],
-        selection=Filter(_groups(given), since),
+        selection=Filter(_groups(given), *dates),
         format=given["format"],
     )
 
@@ -208,6 +209,7 @@ def _dates(call: Call) -> tuple[int | None, int | None, int | str | None]:
         )
     if isinstance(days, int):
         since = max(since or 0, _days_ago(call, days))
+        until = until if start or end else latest_moment(call.now)
     return since, until, days
 
 
@@ -223,7 +225,13 @@ def _groups(given: Mapping[str, Any], query: Query | None = None) -> Groups:
         for name in (field.parameter, *field.spellings)
         if given.get(name)
     )
-    return tuple(dict.fromkeys([*asked, *(query.filters if query else ())]))
+    groups = dict.fromkeys([*asked, *(query.filters if query else ())])
+    return tuple((name, tuple(map(_comparable, values))) for name, values in groups)
+
+
+def _comparable(value: str) -> str:
+    """A value without NUL, where SQLite would end it; nothing that is stored has one."""
+    return value.replace("\x00", "\ufffd")
 
 
 def _echo_filters(given: Mapping[str, Any]) -> dict[str, str]:

@@ -69,20 +69,25 @@ def _ranked(
     try:
         nearest = near()
     except SemanticUnavailable as error:
-        return Ranking(_ordered(lexical.values(), request), degraded=error.detail)
+        return Ranking(_ordered(services, lexical.values(), request), degraded=error.detail)
     if nearest is None:
         missing = services.no_semantic if _plain_text(request) else ""
-        return Ranking(_ordered(lexical.values(), request), degraded=missing)
+        return Ranking(_ordered(services, lexical.values(), request), degraded=missing)
     return _fused(services, request, lexical, nearest)
 
 
-def _ordered(hits: Iterable[Hit], request: SearchRequest) -> list[Hit]:
-    best_first = sorted(hits, key=lambda hit: (-hit.relevance, -hit.created_at_epoch, hit.ref))
-    return (
-        best_first
-        if request.window_start is None
-        else boost_recent(best_first, request.window_start)
-    )
+def _ordered(services: Services, hits: Iterable[Hit], request: SearchRequest) -> list[Hit]:
+    """Best first, then newest first; of equally good ones, those from the future come last."""
+    latest = services.latest
+
+    def place(hit: Hit) -> tuple[float, bool, int, Ref]:
+        moment = hit.created_at_epoch
+        return -hit.relevance, moment > latest, -moment, hit.ref
+
+    best_first = sorted(hits, key=place)
+    if request.window_start is None:
+        return best_first
+    return boost_recent(best_first, request.window_start, latest)
 
 
 def _lexical(services: Services, request: SearchRequest, kind: Kind) -> list[Hit]:
@@ -91,7 +96,7 @@ def _lexical(services: Services, request: SearchRequest, kind: Kind) -> list[Hit
     best = store.rank(kind, query, request.selection, DEPTH)
     if request.window_start is None or len(best) < DEPTH:
         return best
-    inside = replace(request.selection, since=request.window_start)
+    inside = _window(services, request, request.window_start)
     if not store.count_matches(kind, query, inside):
         return best
     return best + store.rank(kind, query, inside, DEPTH)
@@ -105,7 +110,7 @@ def _nearest(services: Services, request: SearchRequest) -> dict[Ref, float] | N
     return {
         Ref(kind, id): cosine
         for kind in request.kinds
-        for selection in _selections(request)
+        for selection in _selections(services, request)
         for id, cosine in services.semantic.nearest(kind, text, DEPTH, selection)
     }
 
@@ -124,11 +129,15 @@ def _plain_text(request: SearchRequest) -> str:
     return plain_text(request.text) if request.query.searchable else ""
 
 
-def _selections(request: SearchRequest) -> list[Filter]:
+def _selections(services: Services, request: SearchRequest) -> list[Filter]:
     """The filter as requested, and the same limited to the window."""
     if request.window_start is None:
         return [request.selection]
-    return [request.selection, replace(request.selection, since=request.window_start)]
+    return [request.selection, _window(services, request, request.window_start)]
+
+
+def _window(services: Services, request: SearchRequest, start: int) -> Filter:
+    return replace(request.selection, since=start, until=services.latest)
 
 
 def _fused(
@@ -149,7 +158,7 @@ def _fused(
     hits = [_hit(ref, times[ref], parts) for ref, parts in fused.items() if ref in times]
     lag = services.semantic.missing() if services.semantic else ""
     unmatched = frozenset(ref for ref in times if not added.get(ref, True))
-    return Ranking(_ordered(hits, request), "hybrid", unmatched, lag)
+    return Ranking(_ordered(services, hits, request), "hybrid", unmatched, lag)
 
 
 def _hit(ref: Ref, moment: int, parts: Fused) -> Hit:

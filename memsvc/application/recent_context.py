@@ -1,11 +1,14 @@
 """The most recent work."""
 
+from dataclasses import replace
+
 from memsvc.answers.page import Page, Row
 from memsvc.answers.rows import make_rows
 from memsvc.application.ranking import Ranking, rank_records
 from memsvc.application.requests import RecentRequest, SearchRequest
 from memsvc.application.search import found_rows
 from memsvc.application.services import Services
+from memsvc.application.suggestions import future_note
 from memsvc.core.dates import utc_text
 from memsvc.core.ports.store import WorkEntry
 from memsvc.core.records import Kind
@@ -21,12 +24,12 @@ def recent_context(services: Services, request: RecentRequest) -> Page:
     """The latest work sessions with their records, or the latest observations ranked by a query."""
     if request.search:
         return _ranked(services, request, request.search)
+    selection = replace(request.selection, until=services.latest)
     with services.store.snapshot():
-        entries = services.store.recent_work(
-            request.selection, limit=request.limit, most=MAX_LISTED
-        )
+        entries = services.store.recent_work(selection, limit=request.limit, most=MAX_LISTED)
         rows = tuple(_work_row(services, entry, request.format) for entry in entries)
-        total = services.store.count_work_sessions(request.selection)
+        total = services.store.count_work_sessions(selection)
+        notes = future_note(services, Kind, selection)
     return Page(
         echo=dict(request.echo),
         rows=rows,
@@ -35,6 +38,7 @@ def recent_context(services: Services, request: RecentRequest) -> Page:
         format=request.format,
         strategy="temporal",
         paged=False,
+        notes=notes,
     )
 
 
@@ -64,15 +68,17 @@ def _ranked(services: Services, request: RecentRequest, search: SearchRequest) -
     """
     query = search.query
     only_filters = query.filters and not (query.searchable or query.only_excludes)
+    selection = replace(request.selection, until=services.latest)
     with services.store.snapshot():
         last = services.store.page(
-            [Kind.OBSERVATION], request.selection, newest_first=True, limit=MAX_RANKED, offset=0
+            [Kind.OBSERVATION], selection, newest_first=True, limit=MAX_RANKED, offset=0
         )
         ids = [hit.ref.id for hit in last]
         ranking = (
             Ranking(last) if only_filters else rank_records(services, search, Kind.OBSERVATION, ids)
         )
         rows = found_rows(services, search, ranking.hits[: request.limit])
+        future = future_note(services, [Kind.OBSERVATION], selection)
     return Page(
         echo=dict(request.echo),
         rows=rows,
@@ -81,5 +87,5 @@ def _ranked(services: Services, request: RecentRequest, search: SearchRequest) -
         format=request.format,
         strategy="temporal",
         paged=False,
-        notes={"among_last": len(last), **ranking.notes},
+        notes={"among_last": len(last), **ranking.notes, **future},
     )

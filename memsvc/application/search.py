@@ -10,7 +10,7 @@ from memsvc.answers.snippets import stems_of
 from memsvc.application.ranking import Ranking, rank_candidates
 from memsvc.application.requests import SearchRequest
 from memsvc.application.services import Services
-from memsvc.application.suggestions import suggest
+from memsvc.application.suggestions import from_future, future_note, suggest
 from memsvc.core.filters import Filter
 from memsvc.core.ports.store import Hit
 from memsvc.core.query import Query
@@ -87,7 +87,8 @@ def _listed(services: Services, request: SearchRequest) -> Results:
         offset=request.offset,
     )
     total = sum(services.store.count(kind, request.selection) for kind in request.kinds)
-    return Results(hits, total, "filter")
+    notes = future_note(services, request.kinds, request.selection)
+    return Results(hits, total, "filter", notes=notes)
 
 
 def _ranked(services: Services, request: SearchRequest) -> Results:
@@ -156,16 +157,33 @@ def _by_time(services: Services, request: SearchRequest) -> list[Hit]:
 
 
 def _window(services: Services, request: SearchRequest, total: int) -> dict[str, Any] | None:
-    """The window that applied, and how many full-text matches are older."""
+    """The window that applied, and how many full-text matches are older or from the future."""
     if request.days is None:
         return None
     if request.days == "all":
         return {"days": "all", "older_matches": 0}
+    future = _future_matches(services, request)
+    beyond = {"future_matches": future} if future else {}
+    return {
+        "days": request.days,
+        "older_matches": _older_matches(services, request, total),
+    } | beyond
+
+
+def _older_matches(services: Services, request: SearchRequest, total: int) -> int:
     if request.window_start is not None:
         inside = replace(request.selection, since=request.window_start)
-        return {"days": request.days, "older_matches": total - _matches(services, request, inside)}
+        return total - _matches(services, request, inside)
     unbound = replace(request.selection, since=None)
-    return {"days": request.days, "older_matches": _matches(services, request, unbound) - total}
+    return _matches(services, request, unbound) - total
+
+
+def _future_matches(services: Services, request: SearchRequest) -> int:
+    """How many matches are dated in the future, and so not recent; 0 if a date was asked for."""
+    if request.window_start is None and request.selection.until != services.latest:
+        return 0
+    later = from_future(services, request.selection)
+    return _matches(services, request, later) if later else 0
 
 
 def _matches(services: Services, request: SearchRequest, selection: Filter) -> int:

@@ -6,6 +6,7 @@ from memsvc.answers.page import Page
 from memsvc.answers.rows import make_rows
 from memsvc.application.requests import NearestRequest
 from memsvc.application.services import Services
+from memsvc.application.suggestions import future_note
 from memsvc.core.errors import SemanticUnavailable
 from memsvc.core.ports.store import Hit
 from memsvc.core.ports.vectors import SemanticSearch
@@ -28,6 +29,7 @@ def search_memories(services: Services, request: NearestRequest) -> Page:
     for row, hit in zip(rows, hits, strict=True):
         row["similarity"] = round(hit.relevance, 4)
     missing = services.semantic.missing()
+    notes = future_note(services, request.kinds, request.selection)
     return Page(
         echo={"query": request.text},
         rows=rows,
@@ -35,7 +37,7 @@ def search_memories(services: Services, request: NearestRequest) -> Page:
         limit=request.limit,
         format=request.format,
         strategy="semantic",
-        notes={"degraded": missing} if missing else {},
+        notes=notes | ({"degraded": missing} if missing else {}),
         paged=False,
     )
 

@@ -5,6 +5,7 @@ from typing import Final
 
 from memsvc.core.ports.store import Clock, Store
 from memsvc.core.ports.vectors import SemanticSearch
+from memsvc.core.recency import latest_moment
 
 SWITCHED_OFF: Final = "Semantic search is switched off; unset MEMSVC_SEMANTIC to use it."
 
@@ -21,3 +22,8 @@ class Services:
     clock: Clock
     semantic: SemanticSearch | None = None
     no_semantic: str = ""
+
+    @property
+    def latest(self) -> int:
+        """The last moment that is not the future (ms)."""
+        return latest_moment(self.clock())

@@ -1,5 +1,6 @@
 """The session-start page: recent work as a compact index within a token budget."""
 
+from dataclasses import replace
 from typing import Any, Final
 
 from memsvc.answers.page import Page, Row
@@ -7,7 +8,7 @@ from memsvc.answers.rows import read_tokens, title_of
 from memsvc.answers.start_page import economics_of
 from memsvc.application.requests import SearchRequest
 from memsvc.application.services import Services
-from memsvc.application.suggestions import suggest
+from memsvc.application.suggestions import future_note, suggest
 from memsvc.core.dates import utc_text
 from memsvc.core.filters import Filter
 from memsvc.core.ports.store import Hit
@@ -27,19 +28,22 @@ DEFAULT_ROWS: Final = 50
 
 def start_page(services: Services, request: SearchRequest) -> Page:
     """The newest observations and the last summary, by time alone."""
-    selection = request.selection
+    selection = replace(request.selection, until=services.latest)
     with services.store.snapshot():
         hits = _newest(services, Kind.OBSERVATION, selection, request.limit)
         records = services.store.records(hit.ref for hit in hits)
         total = services.store.count(Kind.OBSERVATION, selection)
-        notes = _last_summary(services, selection) or suggest(services, request, total)
+        future = future_note(services, Kind, selection)
+        notes = _last_summary(services, selection) or suggest(
+            services, request, total or len(future)
+        )
     return Page(
         echo=dict(request.echo),
         rows=tuple(_row(hit, records[hit.ref]) for hit in hits),
         total=total,
         limit=request.limit,
         strategy="temporal",
-        notes=notes,
+        notes=notes | future,
         paged=False,
         tally=lambda rows: {"economics": economics_of(rows).as_json()},
     )

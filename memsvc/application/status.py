@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from memsvc import __version__
 from memsvc.application.services import Services
-from memsvc.core.dates import DAY_MS, utc_text
+from memsvc.core.dates import DAY_MS, local_day, utc_text
 from memsvc.core.errors import FulltextBroken, MemsvcError
 from memsvc.core.filters import Filter
 from memsvc.core.ports.store import Store
@@ -25,7 +25,7 @@ _WORD: Final = re.compile(r"[A-Za-z]{3,}")
 def list_projects(services: Services, request: None = None) -> dict[str, Any]:
     """All projects with their number of records of each kind, most recently active first."""
     with services.store.snapshot():
-        found = services.store.projects()
+        found = services.store.projects(until=services.latest)
     projects = [
         {
             "project": project.name,
@@ -49,9 +49,18 @@ def count_all(services: Services, request: None = None) -> dict[str, Any]:
             "projects": {p["project"]: sum(p[f"{kind}s"] for kind in Kind) for p in projects},
             "types": store.count_values(Kind.OBSERVATION, "type"),
             "concepts": store.count_values(Kind.OBSERVATION, "concept"),
-            "days": store.days(since),
+            "days": _days_until_now(services, since),
             "economics": store.economics().as_json(),
         }
+
+
+def _days_until_now(services: Services, since: int) -> dict[str, int]:
+    """The records per day; those dated in the future are counted as one."""
+    latest = local_day(services.latest)
+    days = services.store.days(since)
+    future = sum(count for day, count in days.items() if day > latest)
+    known = {day: count for day, count in days.items() if day <= latest}
+    return known | ({"future": future} if future else {})
 
 
 def report_health(services: Services, request: None = None) -> dict[str, Any]:

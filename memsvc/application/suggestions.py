@@ -1,14 +1,17 @@
-"""Notes on a query that was truncated or found nothing."""
+"""Notes on a query that was truncated or found nothing, and on records left out as future."""
 
 import difflib
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from memsvc.application.requests import SearchRequest
 from memsvc.application.services import Services
-from memsvc.core.filters import FIELDS
+from memsvc.core.dates import utc_text
+from memsvc.core.filters import FIELDS, Filter
 from memsvc.core.paths import normal_path
 from memsvc.core.query import MAX_TERMS
+from memsvc.core.records import Kind
 
 
 def suggest(services: Services, request: SearchRequest, total: int) -> dict[str, Any]:
@@ -73,3 +76,22 @@ def _nearest_paths(path: str, in_use: Iterable[str]) -> list[str]:
             by_name.setdefault(name, known)
     near = difflib.get_close_matches(wanted, by_name, n=3, cutoff=0.7)
     return [by_name[name] for name in near if by_name[name] != path]
+
+
+def future_note(services: Services, kinds: Iterable[Kind], selection: Filter) -> dict[str, str]:
+    """A note on the records that a filter up to now leaves out as future; none for another."""
+    later = from_future(services, selection) if selection.until == services.latest else None
+    count = sum(services.store.count(kind, later) for kind in kinds) if later else 0
+    if not count:
+        return {}
+    when = utc_text(services.latest)
+    records = "1 record is" if count == 1 else f"{count} records are"
+    return {"future": f"{records} dated after {when} and left out; dateStart={when} finds them."}
+
+
+def from_future(services: Services, selection: Filter) -> Filter | None:
+    """The same filter for the future alone; None if the store has nothing from there."""
+    since = services.latest + 1
+    if not any(services.store.count(kind, Filter(since=since)) for kind in Kind):
+        return None
+    return replace(selection, since=since, until=None)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import requests
 
+from memsvc.answers.quoting import visible
 from memsvc.configuration.settings import Settings, worker_url
 from memsvc.core.errors import StoreUnavailable
 from memsvc.entrypoints.token_file import read_token
@@ -81,13 +82,13 @@ def answer_text(response: requests.Response) -> str:
 
 
 def problem_text(response: requests.Response) -> str:
-    """A problem as its sentence and the URL of help; other texts unchanged."""
+    """A problem as its sentence and the URL of help; other texts as they are."""
     text = answer_text(response)
     try:
         problem = json.loads(text)
-        return f"{problem['error']}\nhelp: {problem['help']}"
+        return visible(f"{problem['error']}\nhelp: {problem['help']}")
     except (ValueError, KeyError, TypeError):
-        return text
+        return visible(text)
 
 
 def _sentence(where: str, error: requests.RequestException) -> str:

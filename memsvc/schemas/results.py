@@ -31,10 +31,11 @@ class Tokens(Open):
 
 
 class Window(Open):
-    """The time window that applied, and how many matches are older."""
+    """The time window that applied, and how many matches are older or dated in the future."""
 
     days = fields.Raw(required=True, metadata={"description": "number of days, or all"})
     older_matches = fields.Integer(required=True)
+    future_matches = fields.Integer()
 
 
 class PageResult(Open):

@@ -77,7 +77,9 @@ def _counted(store: Store, selection: Filter, **_: Any) -> list[object]:
         for kind in Kind
         for name, field in FIELDS.items()
     }
-    projects = {p.name.casefold(): (p.counts, p.last_at_epoch) for p in store.projects()}
+    found = [*store.projects(), *store.projects(until=selection.until)]
+    projects = [(p.name.casefold(), p.last_at_epoch, p.counts) for p in found]
+    projects.sort(key=str)
     entries = store.recent_work(selection, limit=9, most=2)
     work = {(each.session.project.casefold(), each.session.session_id): each for each in entries}
     days = list(store.days(NOW - 2 * DAY).items())
@@ -139,6 +141,41 @@ def test_projects_are_listed_last_worked_on_first(store: Store) -> None:
     new, old = store.projects()
     assert (new.name, new.last_at_epoch, old.last_at_epoch) == ("new", NOW, NOW - DAY)
     assert old.counts == {Kind.OBSERVATION: 1, Kind.SESSION: 0, Kind.PROMPT: 1}
+
+
+def test_a_date_after_the_bound_is_no_work_on_a_project(store: Store) -> None:
+    moments = {"ahead": (NOW + DAY,), "both": (NOW - DAY, NOW + 9 * DAY), "now": (NOW,)}
+    store.write(
+        Observation(source="t", source_id=f"{name}{moment}", project=name, created_at_epoch=moment)
+        for name, made_at in moments.items()
+        for moment in made_at
+    )
+    found = [(project.name, project.last_at_epoch) for project in store.projects(until=NOW)]
+    assert found == [("now", NOW), ("both", NOW - DAY), ("ahead", NOW + DAY)]
+    assert [project.name for project in store.projects()] == ["both", "ahead", "now"]
+
+
+def test_a_date_after_the_bound_is_no_work_on_a_work_session(store: Store) -> None:
+    given_ = {"both": (NOW - DAY, NOW + 9 * DAY), "now": (NOW - 5,), "ahead": (NOW + DAY,)}
+    for name, moments in given_.items():
+        store.write(
+            Prompt(source="t", source_id=f"{name}{m}", session_id=name, created_at_epoch=m)
+            for m in moments
+        )
+    empty = [
+        WorkSession(session_id=f"empty {at}", started_at_epoch=NOW + at) for at in (-DAY // 2, DAY)
+    ]
+    store.write([], empty)
+    bound = Filter(until=NOW)
+    entries = store.recent_work(bound, limit=9, most=9)
+    assert [(each.session.session_id, each.last_at_epoch) for each in entries] == [
+        ("now", NOW - 5),
+        (f"empty {-DAY // 2}", NOW - DAY // 2),
+        ("both", NOW - DAY),
+    ]
+    assert entries[2].counts[Kind.PROMPT] == 1
+    assert store.recent_work(bound, limit=2, most=9) == entries[:2]
+    assert store.count_work_sessions(bound) == 3
 
 
 def test_days_are_local_and_the_newest_comes_first(

@@ -18,24 +18,36 @@ def count_values(reader: sqlite3.Connection, kind: Kind, field: str) -> dict[str
     return dict(rows.fetchall())
 
 
-def list_projects(reader: sqlite3.Connection) -> list[Project]:
-    """All projects, most recently active first."""
+def list_projects(reader: sqlite3.Connection, until: int | None) -> list[Project]:
+    """All projects, most recently active first; what is dated after `until` is no activity."""
     found: dict[str, Project] = {}
+    active: dict[str, bool] = {}
     for kind in Kind:
-        for key, name, count, last in _project_rows(reader, kind):
+        for key, name, count, last, is_active in _project_rows(reader, kind, until):
             known = found.setdefault(key, Project(name, dict.fromkeys(Kind, 0), last))
             known.counts[kind] = count
-            found[key] = Project(known.name, known.counts, max(known.last_at_epoch, last))
-    return sorted(found.values(), key=lambda project: (-project.last_at_epoch, project.name))
+            latest = max((active.get(key, False), known.last_at_epoch), (is_active, last))
+            active[key] = bool(latest[0])
+            found[key] = Project(known.name, known.counts, latest[1])
+    ordered = sorted(found, key=lambda key: (not active[key], -found[key].last_at_epoch, key))
+    return [found[key] for key in ordered]
 
 
-def _project_rows(reader: sqlite3.Connection, kind: Kind) -> list[tuple[str, str, int, int]]:
-    return reader.execute(
+def _project_rows(
+    reader: sqlite3.Connection, kind: Kind, until: int | None
+) -> list[tuple[str, str, int, int, bool]]:
+    """For each project its key, name, number of records and last date, and whether that is within
+    `until`.
+    """
+    rows = reader.execute(
         """SELECT value, name, (SELECT count(*) FROM labelled WHERE label = labels.id) AS count,
+               (SELECT max(created_at_epoch) FROM labelled WHERE label = labels.id
+                AND created_at_epoch <= coalesce(?, created_at_epoch)) AS last,
                (SELECT max(created_at_epoch) FROM labelled WHERE label = labels.id)
            FROM labels WHERE kind = ? AND field = 'project' AND count > 0""",
-        (kind,),
-    ).fetchall()
+        (until, kind),
+    )
+    return [(key, name, n, last or newest, last is not None) for key, name, n, last, newest in rows]
 
 
 def count_days(reader: sqlite3.Connection, since: int) -> dict[str, int]:

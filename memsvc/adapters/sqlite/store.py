@@ -253,8 +253,10 @@ class SqliteStore:
             ("values", kind, field), lambda reader: statistics.count_values(reader, kind, field)
         )
 
-    def projects(self) -> list[Project]:
-        return self._cached(("projects",), statistics.list_projects)
+    def projects(self, until: int | None = None) -> list[Project]:
+        return self._cached(
+            ("projects", until), lambda reader: statistics.list_projects(reader, until)
+        )
 
     def days(self, since: int) -> dict[str, int]:
         return self._cached(("days", since), lambda reader: statistics.count_days(reader, since))

@@ -13,9 +13,11 @@ from memsvc.core.records import Kind, WorkSession
 
 def count_work_sessions(reader: sqlite3.Connection, selection: Filter) -> int:
     """How many work sessions have a record that the filter selects; without a filter, all."""
-    condition, values = _selected(selection)
-    sql = f"SELECT count(*) FROM work_sessions AS w WHERE {condition}"
-    return int(reader.execute(sql, values).fetchone()[0])
+    counted = (
+        reader.execute(f"SELECT count(*) FROM work_sessions AS w WHERE {condition}", values)
+        for _, (condition, values) in _parts(selection)
+    )
+    return sum(int(row[0]) for rows in counted for row in rows)
 
 
 def recent_work(
@@ -24,15 +26,46 @@ def recent_work(
     """The selected work sessions, most recently active first, each with up to `most` selected
     records of each kind.
     """
-    condition, values = _selected(selection)
-    rows = reader.execute(
-        f"""SELECT project_key, session_id, project, started_at_epoch, completed_at_epoch, status,
-                last_at_epoch
-            FROM work_sessions AS w WHERE {condition}
-            ORDER BY last_at_epoch DESC, session_id DESC LIMIT ?""",
-        (*values, limit),
+    found = [
+        row
+        for (last, last_values), (condition, values) in _parts(selection)
+        for row in reader.execute(
+            f"""SELECT project_key, session_id, project, started_at_epoch, completed_at_epoch,
+                    status, {last} AS last
+                FROM work_sessions AS w WHERE {condition}
+                ORDER BY last DESC, session_id DESC LIMIT ?""",
+            (*last_values, *values, limit),
+        )
+    ]
+    found.sort(key=lambda row: (row[-1], row[1]), reverse=True)
+    return [_entry(reader, row, selection, most) for row in found[:limit]]
+
+
+_LAST_WITHIN = """(SELECT max(l.created_at_epoch) FROM labels
+    CROSS JOIN labelled AS l ON l.label = labels.id
+    WHERE labels.kind IN (SELECT value FROM json_each(?)) AND field = 'work'
+    AND value = w.project_key || char(10) || w.session_id AND l.created_at_epoch <= ?)"""
+
+
+def _parts(selection: Filter) -> list[tuple[Sql, Sql]]:
+    """When a selected work session was last worked on, and the condition that selects it.
+
+    Those that go on after `until` stand apart, because for the others an index has the time.
+    """
+    if selection.until is None:
+        return [(("last_at_epoch", []), _selected(selection))]
+    (before, values), (inside, inside_values) = (
+        _selected(replace(selection, until=None)),
+        _selected(selection),
     )
-    return [_entry(reader, row, selection, most) for row in rows.fetchall()]
+    last = _LAST_WITHIN, [json.dumps(list(Kind)), selection.until]
+    return [
+        (
+            ("last_at_epoch", []),
+            (f"w.last_at_epoch <= ? AND {before}", [selection.until, *values]),
+        ),
+        (last, (f"w.last_at_epoch > ? AND {inside}", [selection.until, *inside_values])),
+    ]
 
 
 def _selected(selection: Filter) -> Sql:

@@ -65,7 +65,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """How much of each kind a project holds, and when its newest record was made (ms)."""
+    """How much of each kind a project holds, and when it was last worked on (ms)."""
 
     name: str
     counts: dict[Kind, int]
@@ -227,8 +227,10 @@ class Store(Protocol):
         Values that differ in case alone are one, in a spelling that was written.
         """
 
-    def projects(self) -> list[Project]:
-        """Every project, last worked on first."""
+    def projects(self, until: int | None = None) -> list[Project]:
+        """Every project, last worked on first: what is dated after `until` does not count for that,
+        and a project that has nothing else comes last, with its newest date.
+        """
 
     def days(self, since: int) -> dict[str, int]:
         """How many records each local day has from a moment on, newest day first."""
@@ -243,12 +245,15 @@ class Store(Protocol):
     def count_work_sessions(self, selection: Filter) -> int:
         """How many work sessions hold a record that a filter selects.
 
-        A filter by nothing but project also counts those without any record, by their own project.
+        A filter by nothing but project and `until` also counts those without any record, by their
+        own project and end.
         """
 
     def recent_work(self, selection: Filter, *, limit: int, most: int) -> list[WorkEntry]:
         """The first `limit` of the same work sessions, last worked on first, each with up to `most`
         of its selected records of each kind, newest first, and how many there are.
+
+        What is dated after the filter's `until` does not count as worked on.
         """
 
     def check(self) -> None:

@@ -13,6 +13,7 @@ from werkzeug.exceptions import HTTPException
 
 from memsvc.answers.budget import fit
 from memsvc.answers.page import Page, to_json, write_json
+from memsvc.answers.quoting import visible
 from memsvc.api.help import error_codes, find_operation
 from memsvc.api.openapi import build_openapi
 from memsvc.api.operation import Answer, Operation
@@ -143,7 +144,7 @@ def _answer(operation: Operation, answer: Answer, call: Call) -> Response:
     """An answer in the requested format: JSON, text, or a page for a browser."""
     form = _form(operation, call)
     if form == "text/html":
-        return _respond(render_template(operation.html, **answer), form)  # type: ignore[arg-type]
+        return _respond(visible(render_template(operation.html, **answer)), form)  # type: ignore[arg-type]
     write = operation.write if form == "text/markdown" else to_json
     if isinstance(answer, Page):
         return _respond(_fitted(operation, answer, call, form), form)
