@@ -4,13 +4,13 @@ import contextlib
 import json
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from memsvc.adapters.sqlite import listing, records, statistics
+from memsvc.adapters.sqlite import contents, listing, records, statistics
 from memsvc.adapters.sqlite.connections import Connections, store_errors
 from memsvc.adapters.sqlite.fulltext import ranking, spelling
 from memsvc.adapters.sqlite.fulltext.search import Frequencies, Scope, TextSearch, scope_of
@@ -20,7 +20,7 @@ from memsvc.adapters.sqlite.work_sessions import count_work_sessions, recent_wor
 from memsvc.core.economics import Economics
 from memsvc.core.errors import StoreUnavailable
 from memsvc.core.filters import Filter
-from memsvc.core.ports.store import Hit, Point, Project, Receipt, WorkEntry
+from memsvc.core.ports.store import Hit, Point, Project, Receipt, Trace, WorkEntry
 from memsvc.core.query import Query
 from memsvc.core.records import SHAPES, Kind, Record, Ref, WorkSession
 
@@ -92,10 +92,13 @@ class SqliteStore:
         work_sessions: Iterable[WorkSession] = (),
         *,
         merge_within: int | None = None,
+        keep_ids: bool = False,
     ) -> list[Receipt]:
         with self._connections.transaction() as writer:
-            labels = LabelIds(writer)
-            written = [_write_one(writer, record, merge_within, labels) for record in records_]
+            write = partial(
+                _write_one, writer, LabelIds(writer), merge_within=merge_within, keep_id=keep_ids
+            )
+            written = [write(record) for record in records_]
             kept = (record for record, receipt in written if receipt.ref)
             records.touch_work_sessions(writer, kept)
             for session in work_sessions:
@@ -114,6 +117,17 @@ class SqliteStore:
         with self._connections.transaction() as writer:
             writer.execute("UPDATE generation SET number = number + 1")
             return records.forget_record(writer, ref)
+
+    def last_ids(self) -> dict[Kind, int]:
+        return {kind: records.last_id(self._read(), kind) for kind in Kind}
+
+    def contents(self, selection: Filter) -> Iterator[WorkSession | Record | Trace]:
+        with self._connections.snapshot() as reader:
+            yield from contents.read_contents(reader, selection)
+
+    def adopt(self, traces: Iterable[Trace], last_ids: Mapping[Kind, int]) -> None:
+        with self._connections.transaction() as writer:
+            contents.adopt(writer, traces, last_ids)
 
     def records(self, refs: Iterable[Ref]) -> dict[Ref, Record]:
         return records.read_refs(refs, partial(records.read_records, self._read()))
@@ -264,7 +278,12 @@ class SqliteStore:
 
 
 def _write_one(
-    writer: sqlite3.Connection, record: Record, merge_within: int | None, labels: LabelIds
+    writer: sqlite3.Connection,
+    labels: LabelIds,
+    record: Record,
+    *,
+    merge_within: int | None,
+    keep_id: bool,
 ) -> tuple[Record, Receipt]:
     record = records.with_time(writer, record)
-    return record, records.write_record(writer, record, merge_within, labels)
+    return record, records.write_record(writer, record, merge_within, labels, keep_id=keep_id)
