@@ -6,6 +6,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -16,6 +17,7 @@ from memsvc.adapters.sqlite.fulltext import ranking, spelling
 from memsvc.adapters.sqlite.fulltext.search import Frequencies, Scope, TextSearch, scope_of
 from memsvc.adapters.sqlite.labels import LabelIds
 from memsvc.adapters.sqlite.schema import migrations
+from memsvc.adapters.sqlite.upkeep.backups import back_up_before_migration
 from memsvc.adapters.sqlite.work_sessions import count_work_sessions, recent_work
 from memsvc.core.economics import Economics
 from memsvc.core.errors import StoreUnavailable
@@ -55,6 +57,7 @@ def _bring_up_to_date(path: Path) -> None:
         connection.isolation_level = None
         migrations.check_owner(connection)
         if migrations.pending(connection):
+            back_up_before_migration(path, connection, datetime.now())
             connection.execute("PRAGMA journal_mode = WAL")
             migrations.migrate(connection)
 
