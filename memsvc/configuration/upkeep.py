@@ -2,9 +2,10 @@
 
 import shutil
 from collections.abc import Callable
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 
+from memsvc.application.daily_backups import DailyBackups
 from memsvc.configuration.settings import Settings
 from memsvc.core.errors import BadRequest, StoreUnavailable
 from memsvc.core.ports.upkeep import Backup, KeptFile
@@ -36,7 +37,7 @@ def require_store(settings: Settings) -> None:
     """Raise StoreUnavailable if there is no store."""
     if not settings.database.exists():
         raise StoreUnavailable(
-            f"There is no store in {settings.home} yet; import something first: memsvc import --help"
+            f"There is no store in {settings.home} yet; import something: memsvc import --help"
         )
 
 
@@ -63,6 +64,30 @@ def inspect_backup(backup: Path) -> Backup:
     from memsvc.adapters.sqlite.upkeep.copying import inspect
 
     return inspect(backup)
+
+
+def build_daily_backups(settings: Settings) -> DailyBackups:
+    """What makes the daily backups of a worker."""
+    return DailyBackups(lambda pace: back_up_today(settings, date.today(), pace))
+
+
+def back_up_today(settings: Settings, today: date, pace: Callable[[], bool]) -> Backup | None:
+    """Make today's backup if it is due, and remove those past their time.
+
+    Raises StoreUnavailable, also if the disk would be left with less free than the store is large.
+    """
+    from memsvc.adapters.sqlite.upkeep.backups import back_up_daily
+
+    return back_up_daily(settings.database, today, settings.backups, pace)
+
+
+def describe_backups(settings: Settings) -> str:
+    """How many backups there are, how old the newest is, and what they take."""
+    kept = [each for each in kept_files(settings) if each.purpose != "damaged"]
+    if not kept:
+        return "none"
+    size = sum(each.size for each in kept) / 1e6
+    return f"{len(kept)}, the newest of {kept[0].made:%Y-%m-%d %H:%M}, {size:,.1f} MB together"
 
 
 def kept_files(settings: Settings) -> list[KeptFile]:

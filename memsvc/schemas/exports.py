@@ -90,7 +90,8 @@ def export_lines(
     """The lines of an export by this version of memsvc."""
     yield json.dumps({FIRST: FORMAT, "version": version, "last_ids": last_ids})
     count = 0
-    for count, piece in enumerate(contents, 1):
+    for piece in contents:
+        count += 1
         yield json.dumps(_body(piece), ensure_ascii=False)
     yield json.dumps({LAST: count})
 
@@ -114,7 +115,9 @@ def read_first(body: object) -> Export | None:
     if body[FIRST] != FORMAT:
         raise ValidationError({FIRST: [f"format {body[FIRST]!r}; known: {FORMAT}; upgrade memsvc"]})
     given = body.get("last_ids")
-    members = {str(kind): _Exactly(int, validate=_ID) for kind in Kind}
+    members: dict[str, fields.Field[Any]] = {
+        str(kind): _Exactly(int, validate=_ID) for kind in Kind
+    }
     loaded = Schema.from_dict(members)(unknown=EXCLUDE).load(given if given is not None else {})
     return Export({kind: loaded[kind] for kind in Kind})
 
@@ -131,7 +134,7 @@ def read_piece(body: object) -> WorkSession | Record | Trace:
     if kind not in tuple(Kind):
         raise ValidationError({"kind": [f"expected {', '.join([*Kind, WORK, FORGOTTEN])}"]})
     shape = SHAPES[Kind(kind)].record
-    return shape(**_schema(shape).load(body))
+    return shape(**_schema(shape).load(body))  # type: ignore[arg-type]  # classes have a hash
 
 
 def _read_trace(body: Mapping[str, Any]) -> Trace:

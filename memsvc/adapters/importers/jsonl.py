@@ -5,7 +5,7 @@ import io
 import json
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -13,7 +13,7 @@ from typing import BinaryIO, cast
 from marshmallow import ValidationError
 
 from memsvc.core.errors import SourceUnreadable
-from memsvc.core.ports.sources import Counter, Item, Reading, Refused, UnknownFields
+from memsvc.core.ports.sources import Counter, Item, Reading, Refused, UnknownFields, Whole
 from memsvc.core.records import Kind
 from memsvc.schemas.exports import FIRST, read_first, read_last, read_piece
 from memsvc.schemas.records import ALIASES, load_record, read_kind, record_fields
@@ -75,11 +75,12 @@ def _read_lines(raw: io.BufferedReader, source: str, counter: Counter) -> Iterat
     file = cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if compressed else raw
     read: Read = partial(_read_body, source=source)
     export: _ExportReader | None = None
-    for line in _lines(file, lambda: MAX_EXPORTED_LINE if export else MAX_LINE):
+    lines = _Lines(file)
+    for line in lines:
         counter.done += 1
         if counter.done == 1 and _begins_export(line):
             export = _ExportReader()
-            read = export.read
+            read, lines.max_length = export.read, MAX_EXPORTED_LINE
         yield from _read_line(line, f"line {counter.done}", read)
     if export:
         yield from export.end()
@@ -90,15 +91,17 @@ Read = Callable[[object], Iterator[Item]]
 
 
 class _ExportReader:
-    """Reads the lines of an export, and misses its last line."""
+    """Reads the lines of an export, and notices whether any is missing."""
 
     def __init__(self) -> None:
+        self._last_ids: Mapping[Kind, int] = {}
         self._count: int | None = None
         self._read = 0
 
     def read(self, body: object) -> Iterator[Item]:
         """What one line holds; nothing for the last."""
         if begin := read_first(body):
+            self._last_ids = begin.last_ids
             yield begin
         elif (count := read_last(body)) is not None:
             self._count = count
@@ -106,13 +109,15 @@ class _ExportReader:
             self._read += 1
             yield read_piece(body)
 
-    def end(self) -> Iterator[Refused]:
-        """A refusal if the export is not whole."""
+    def end(self) -> Iterator[Whole | Refused]:
+        """What comes last: a refusal if the export is not whole."""
         if self._count is None:
             yield Refused("end", "the export breaks off here; its last line is missing")
         elif self._read != self._count:
             counts = f"{self._read:,} of its {self._count:,} lines"
             yield Refused("end", f"the export is not whole: {counts} are here")
+        else:
+            yield Whole(self._last_ids)
 
 
 def _begins_export(line: bytes | Refused) -> bool:
@@ -122,21 +127,24 @@ def _begins_export(line: bytes | Refused) -> bool:
         return False
 
 
-def _lines(
-    file: BinaryIO | io.BufferedReader, max_length: Callable[[], int]
-) -> Iterator[bytes | Refused]:
+class _Lines:
     """The lines of a file; a line that is too long, or damage to the file, as a refusal."""
-    try:
-        while line := file.readline(max_length() + 1):
-            yield _refuse_rest(file, max_length()) if len(line) > max_length() else line
-    except (EOFError, zlib.error, OSError) as error:
-        yield Refused("", f"the file cannot be read from here on ({error})")
 
+    def __init__(self, file: BinaryIO | io.BufferedReader) -> None:
+        self._file = file
+        self.max_length = MAX_LINE
 
-def _refuse_rest(file: BinaryIO | io.BufferedReader, max_length: int) -> Refused:
-    while (rest := file.readline(MAX_LINE)) and not rest.endswith(b"\n"):
-        pass
-    return Refused("", f"longer than {max_length // 1024 // 1024} MiB")
+    def __iter__(self) -> Iterator[bytes | Refused]:
+        try:
+            while line := self._file.readline(self.max_length + 1):
+                yield self._refuse_rest() if len(line) > self.max_length else line
+        except (EOFError, zlib.error, OSError) as error:
+            yield Refused("", f"the file cannot be read from here on ({error})")
+
+    def _refuse_rest(self) -> Refused:
+        while (rest := self._file.readline(MAX_LINE)) and not rest.endswith(b"\n"):
+            pass
+        return Refused("", f"longer than {self.max_length // 1024 // 1024} MiB")
 
 
 def _read_line(line: bytes | Refused, place: str, read: Read) -> Iterator[Item]:

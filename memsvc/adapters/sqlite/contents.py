@@ -12,7 +12,6 @@ from memsvc.core.filters import EVERYTHING, Filter
 from memsvc.core.ports.store import WORK, Trace
 from memsvc.core.records import SHAPES, Kind, Record, WorkSession
 
-
 WORK_COLUMNS: Final = tuple(field.name for field in fields(WorkSession))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from memsvc.application.importing.report import MAX_REFUSALS, Report
-from memsvc.core.ports.sources import Export, Reading, Refused, Skipped, UnknownFields
+from memsvc.core.ports.sources import Export, Reading, Refused, Skipped, UnknownFields, Whole
 from memsvc.core.ports.store import Outcome, Store, Trace
 from memsvc.core.records import Kind, Record, WorkSession, content_hash, kind_of
 
@@ -36,8 +36,8 @@ def ingest(
         tally.count(batch.records, outcomes)
         if progress:
             progress(reading.position(), reading.total)
-    if tally.export and not dry_run:
-        store.adopt([], tally.export.last_ids)
+    if tally.whole and not dry_run:
+        store.adopt([], tally.whole.last_ids)
     return tally.report(reading.name, dry_run)
 
 
@@ -83,12 +83,12 @@ def _batches(reading: Reading, tally: "_Tally") -> Iterator[_Batch]:
     for item in reading.items:
         if not isinstance(item, Record | WorkSession | Trace):
             tally.note(item)
-            batch.keep_ids = tally.export is not None
+            batch.keep_ids = tally.is_export
             continue
         window = _window(reading, item)
         if batch.is_full() or window != batch.merge_within:
             yield batch
-            batch = _Batch(window, keep_ids=tally.export is not None)
+            batch = _Batch(window, keep_ids=tally.is_export)
         batch.add(item)
     yield batch
 
@@ -101,7 +101,8 @@ class _Tally:
     """Counts what happens to the items of one source."""
 
     def __init__(self) -> None:
-        self.export: Export | None = None
+        self.is_export = False
+        self.whole: Whole | None = None
         self._outcomes: Counter[Outcome] = Counter()
         self._stored_kinds: Counter[Kind] = Counter()
         self._skipped: Counter[str] = Counter()
@@ -109,10 +110,12 @@ class _Tally:
         self._refused = 0
         self._refusals: list[Refused] = []
 
-    def note(self, item: Export | Refused | Skipped | UnknownFields) -> None:
+    def note(self, item: Export | Whole | Refused | Skipped | UnknownFields) -> None:
         """Count an item that is not written."""
         if isinstance(item, Export):
-            self.export = item
+            self.is_export = True
+        elif isinstance(item, Whole):
+            self.whole = item
         elif isinstance(item, Skipped):
             _count(self._skipped, item.reason)
         elif isinstance(item, UnknownFields):

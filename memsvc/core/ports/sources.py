@@ -36,7 +36,17 @@ class Export:
     last_ids: Mapping[Kind, int]
 
 
-Item = Record | WorkSession | Trace | Export | Refused | Skipped | UnknownFields
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """The end of an export of which nothing is missing: these ids were given out.
+
+    Taken over before the end, they would keep the records to come from keeping theirs.
+    """
+
+    last_ids: Mapping[Kind, int]
+
+
+Item = Record | WorkSession | Trace | Export | Whole | Refused | Skipped | UnknownFields
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from memsvc.configuration.settings import load_settings
 from memsvc.core.errors import StoreUnavailable
 from memsvc.core.filters import EVERYTHING, Filter
 from memsvc.core.ports.upkeep import Backup, Stopped
+from memsvc.core.records import Kind
 from memsvc.entrypoints.cli.operations import FAILED
 from memsvc.entrypoints.worker_process import worker_of
 
@@ -119,7 +120,7 @@ def export(file: str, project: str | None, force: bool) -> None:
     store = build_store(settings)
     try:
         with _interruptible("the export is not whole"), store.snapshot():
-            last_ids = store.last_ids() if selection == EVERYTHING else {}
+            last_ids = store.last_ids() if selection == EVERYTHING else dict.fromkeys(Kind, 0)
             lines = export_lines(__version__, last_ids, store.contents(selection))
             with _output(file, force) as output:
                 _write(lines, output)

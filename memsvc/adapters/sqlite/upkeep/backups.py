@@ -1,6 +1,7 @@
 """The folder of backups beside the store: what is in it, and what is made and removed by itself."""
 
 import contextlib
+import shutil
 import sqlite3
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -15,6 +16,9 @@ from memsvc.core.records import SHAPES
 
 MAX_BEFORE_SCHEMA: Final = 3
 """Backups from before schema steps that are kept."""
+
+MIN_FREE_SHARE: Final = 2
+"""How many times the size of the store a disk must have free for a daily backup."""
 
 DAILY: Final = "daily"
 MANUAL: Final = "manual"
@@ -32,7 +36,9 @@ def folder_of(store: Path) -> Path:
 def new_path(store: Path, purpose: str, now: datetime) -> Path:
     """A path for a new file in the folder; no file has it yet."""
     stem = f"{purpose}-{now:%Y-%m-%d-%H%M%S}"
-    paths = (folder_of(store) / f"{stem}{number}.db" for number in ("", *map(_suffix, range(2, 99))))
+    paths = (
+        folder_of(store) / f"{stem}{number}.db" for number in ("", *map(_suffix, range(2, 99)))
+    )
     return next(path for path in paths if not path.exists())
 
 
@@ -56,21 +62,34 @@ def list_backups(store: Path) -> list[KeptFile]:
 def back_up_daily(store: Path, today: date, days: int, pace: Pace) -> Backup | None:
     """Make today's backup unless it is there, and remove those that are older than `days` days.
 
-    None if there is nothing to do; an empty store has no backup. Raises MemsvcError or Stopped.
+    None if there is nothing to do; an empty store has no backup. With 0 days nothing is made or
+    removed. Raises StoreUnavailable, also when the disk is nearly full, StoreDamaged or Stopped.
     """
     target = folder_of(store) / f"{DAILY}-{today}.db"
-    made = None
-    if not target.exists() and not _is_empty(store):
-        made = copy_store(store, target, pace)
-    for path in folder_of(store).glob(f"{DAILY}-*.db"):
+    if not days or target.exists() or _is_empty(store):
+        return None
+    _require_plenty(store)
+    _remove_unfinished(store)
+    made = copy_store(store, target, pace)
+    for path in folder_of(store).glob(f"{DAILY}-*.db"):  # once there is a new one
         if path.stem <= f"{DAILY}-{today - timedelta(days)}":
             path.unlink(missing_ok=True)
     return made
 
 
-def remove_unfinished(store: Path) -> None:
-    """Remove what a backup left that was killed."""
-    for path in folder_of(store).glob(f".*{PART}*"):
+def _require_plenty(store: Path) -> None:
+    """Raise StoreUnavailable unless the disk has room for the backup and for as much again."""
+    size, free = store.stat().st_size, shutil.disk_usage(store.parent).free
+    if free < MIN_FREE_SHARE * size:
+        raise StoreUnavailable(
+            f"the disk has {free / 1e6:,.1f} MB free, less than {MIN_FREE_SHARE} times the size of "
+            f"the store ({size / 1e6:,.1f} MB); make room on it."
+        )
+
+
+def _remove_unfinished(store: Path) -> None:
+    """Remove what a daily backup left that was killed."""
+    for path in folder_of(store).glob(f".{DAILY}-*{PART}*"):
         path.unlink(missing_ok=True)
 
 

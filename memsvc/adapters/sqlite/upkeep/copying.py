@@ -30,8 +30,9 @@ def copy_store(
     """Copy a store to a file, which is replaced at once when the copy is whole and verified.
 
     Free pages, and with them forgotten text, are not copied. Only the owner may read the copy.
-    A source that is not `live` is one that nobody writes to, such as a backup. Raises StoreUnavailable, StoreDamaged, SourceUnreadable, StoreTooNew, or Stopped; then nothing
-    is left of the copy.
+    A source that is not `live` is one that nobody writes to, such as a backup. Raises
+    StoreUnavailable, StoreDamaged, SourceUnreadable, StoreTooNew, or Stopped; then nothing is left
+    of the copy.
     """
     part = target.with_name(f".{target.name}.{os.getpid()}{PART}")
     with _written(part, target), contextlib.closing(_open(source, live)) as connection:
