@@ -49,6 +49,7 @@ SETTINGS = (
     Setting("deadline", "5", "seconds that any answer may take, waiting included (1-600)"),
     Setting("semantic", "chroma", f"semantic index: {', '.join(INDEXES)} or off"),
     Setting("chroma_url", "http://127.0.0.1:8000", "address of the Chroma server, for chroma-http"),
+    Setting("backups", "7", "days that daily backups are kept (0-3650); 0 makes none"),
     Setting("model", "", "folder with model.onnx and tokenizer.json; default: the bundled model"),
 )
 
@@ -68,6 +69,7 @@ class Settings:
     semantic: str
     chroma_url: str
     model: Path | None
+    backups: int = 7
 
     @property
     def database(self) -> Path:
@@ -127,6 +129,7 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
         deadline=_whole_number("deadline", given["deadline"], 1, 600),
         semantic=_one_of("semantic", given["semantic"], SEMANTIC),
         chroma_url=given["chroma_url"],
+        backups=_whole_number("backups", given["backups"], 0, 3650),
         model=Path(given["model"]).expanduser().absolute() if given["model"] else None,
     )
 

@@ -14,7 +14,7 @@ from memsvc.configuration.home import new_private, open_home
 from memsvc.configuration.settings import Settings
 from memsvc.core.errors import SemanticUnavailable, StoreUnavailable
 from memsvc.core.ports.vectors import SemanticSearch
-from memsvc.entrypoints.client import ask_worker, worker_address
+from memsvc.entrypoints.client import answers, ask_worker, worker_address
 from memsvc.entrypoints.worker_file import read_worker_file
 
 MAX_START = 120.0
@@ -46,6 +46,15 @@ def is_running(settings: Settings) -> bool:
         return ask_worker(settings, "GET", "/api/health").ok
     except StoreUnavailable:
         return False
+
+
+def worker_of(settings: Settings) -> str:
+    """The address of the worker that runs for this store; empty if none does.
+
+    Unlike `is_running` it asks only the worker that has written its address beside the store.
+    """
+    worker = read_worker_file(settings.worker_file)
+    return worker.address if worker and answers(worker.address) else ""
 
 
 def start_worker(settings: Settings) -> str:

@@ -4,13 +4,14 @@ import contextlib
 import json
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from memsvc.adapters.sqlite import listing, records, statistics
+from memsvc.adapters.sqlite import contents, listing, records, statistics
 from memsvc.adapters.sqlite.connections import (
     BUSY_SECONDS,
     Connections,
@@ -25,11 +26,12 @@ from memsvc.adapters.sqlite.integrity import table_problems
 from memsvc.adapters.sqlite.labels import LabelIds
 from memsvc.adapters.sqlite.schema import migrations
 from memsvc.adapters.sqlite.schema.mending import mend_fulltext
+from memsvc.adapters.sqlite.upkeep.backups import back_up_before_migration
 from memsvc.adapters.sqlite.work_sessions import count_work_sessions, recent_work
 from memsvc.core.economics import Economics
 from memsvc.core.errors import StoreUnavailable
 from memsvc.core.filters import Filter
-from memsvc.core.ports.store import Hit, Point, Project, Receipt, WorkEntry
+from memsvc.core.ports.store import Hit, Point, Project, Receipt, Trace, WorkEntry
 from memsvc.core.query import Query
 from memsvc.core.records import SHAPES, Kind, Record, Ref, WorkSession
 
@@ -80,6 +82,7 @@ def _bring_up_to_date(path: Path, patience: float) -> str:
         connection.isolation_level = None
         migrations.check_owner(connection)
         if migrations.pending(connection):
+            back_up_before_migration(path, connection, datetime.now())
             connection.execute("PRAGMA journal_mode = WAL")
             migrations.migrate(connection)
         try:
@@ -128,10 +131,13 @@ class SqliteStore:
         work_sessions: Iterable[WorkSession] = (),
         *,
         merge_within: int | None = None,
+        keep_ids: bool = False,
     ) -> list[Receipt]:
         with self._connections.transaction() as writer:
-            labels = LabelIds(writer)
-            written = [_write_one(writer, record, merge_within, labels) for record in records_]
+            write = partial(
+                _write_one, writer, LabelIds(writer), merge_within=merge_within, keep_id=keep_ids
+            )
+            written = [write(record) for record in records_]
             kept = (record for record, receipt in written if receipt.ref)
             records.touch_work_sessions(writer, kept)
             for session in work_sessions:
@@ -153,6 +159,17 @@ class SqliteStore:
         if found:
             self._connections.empty_wal()
         return found
+
+    def last_ids(self) -> dict[Kind, int]:
+        return {kind: records.last_id(self._read(), kind) for kind in Kind}
+
+    def contents(self, selection: Filter) -> Iterator[WorkSession | Record | Trace]:
+        with self._connections.snapshot() as reader:
+            yield from contents.read_contents(reader, selection)
+
+    def adopt(self, traces: Iterable[Trace], last_ids: Mapping[Kind, int]) -> None:
+        with self._connections.transaction() as writer:
+            contents.adopt(writer, traces, last_ids)
 
     def records(self, refs: Iterable[Ref]) -> dict[Ref, Record]:
         def read(some: Sequence[Ref]) -> list[tuple[Ref, Record]]:
@@ -315,7 +332,12 @@ class SqliteStore:
 
 
 def _write_one(
-    writer: sqlite3.Connection, record: Record, merge_within: int | None, labels: LabelIds
+    writer: sqlite3.Connection,
+    labels: LabelIds,
+    record: Record,
+    *,
+    merge_within: int | None,
+    keep_id: bool,
 ) -> tuple[Record, Receipt]:
     record = records.with_time(writer, record)
-    return record, records.write_record(writer, record, merge_within, labels)
+    return record, records.write_record(writer, record, merge_within, labels, keep_id=keep_id)

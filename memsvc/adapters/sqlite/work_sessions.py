@@ -5,7 +5,7 @@ import sqlite3
 from dataclasses import replace
 
 from memsvc.adapters.sqlite.labels import Sql, label_groups
-from memsvc.adapters.sqlite.listing import count_selected, select_page
+from memsvc.adapters.sqlite.listing import select_page
 from memsvc.core.filters import Filter
 from memsvc.core.ports.store import WorkEntry
 from memsvc.core.records import Kind, WorkSession
@@ -53,10 +53,10 @@ def _parts(selection: Filter) -> list[tuple[Sql, Sql]]:
     Those that go on after `until` stand apart, because for the others an index has the time.
     """
     if selection.until is None:
-        return [(("last_at_epoch", []), _selected(selection))]
+        return [(("last_at_epoch", []), selected_work(selection))]
     (before, values), (inside, inside_values) = (
-        _selected(replace(selection, until=None)),
-        _selected(selection),
+        selected_work(replace(selection, until=None)),
+        selected_work(selection),
     )
     last = _LAST_WITHIN, [json.dumps(list(Kind)), selection.until]
     return [
@@ -68,7 +68,7 @@ def _parts(selection: Filter) -> list[tuple[Sql, Sql]]:
     ]
 
 
-def _selected(selection: Filter) -> Sql:
+def selected_work(selection: Filter) -> Sql:
     """A filter as an SQL condition on work sessions `w`, which know their own project."""
     projects = [values for field, values in selection.groups if field == "project"]
     terms = [_of_projects(values) for values in projects]

@@ -83,6 +83,7 @@ def _serve(settings: Settings, ready: Callable[[str], None]) -> None:
 def _serve_alone(settings: Settings, ready: Callable[[str], None]) -> None:
     from memsvc.application.services import SWITCHED_OFF, Services
     from memsvc.configuration.bootstrap import await_unlocked_store, build_semantic
+    from memsvc.configuration.upkeep import build_daily_backups
     from memsvc.core.dates import now_ms
     from memsvc.entrypoints.http.app import create_app
     from memsvc.entrypoints.http.guard import door_of
@@ -99,13 +100,17 @@ def _serve_alone(settings: Settings, ready: Callable[[str], None]) -> None:
 
     services = Services(store, now_ms, semantic, "" if semantic else SWITCHED_OFF)
 
+    backups = build_daily_backups(settings)
+
     def listening(address: str) -> None:
+        backups.start()
         if semantic:
             semantic.start()
         threading.Thread(target=store.examine, name="examine", daemon=True).start()
         ready(address)
 
     def close() -> None:
+        backups.stop()
         if semantic:
             semantic.stop()
         store.close()
@@ -240,6 +245,7 @@ def _store_state(settings: Settings) -> dict[str, Any]:
     if not settings.database.exists():
         return {"store": "none yet"}
     from memsvc.configuration.bootstrap import build_store, build_vectors
+    from memsvc.configuration.upkeep import describe_backups
     from memsvc.core.filters import Filter
     from memsvc.core.records import Kind
 
@@ -250,6 +256,7 @@ def _store_state(settings: Settings) -> dict[str, Any]:
             "store": f"{size / 1e6:.1f} MB",
             **{f"{k}s": store.count(k, Filter()) for k in Kind},
             "to be embedded": build_vectors(store).count_pending(),
+            "backups": describe_backups(settings),
         }
     finally:
         store.close()
