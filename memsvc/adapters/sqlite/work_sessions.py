@@ -5,7 +5,7 @@ import sqlite3
 from dataclasses import replace
 
 from memsvc.adapters.sqlite.labels import Sql, label_groups
-from memsvc.adapters.sqlite.listing import select_page
+from memsvc.adapters.sqlite.listing import count_selected, select_page
 from memsvc.core.filters import Filter
 from memsvc.core.ports.store import WorkEntry
 from memsvc.core.records import Kind, WorkSession
