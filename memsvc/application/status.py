@@ -7,7 +7,7 @@ from typing import Any, Final
 from memsvc import __version__
 from memsvc.application.services import Services
 from memsvc.core.dates import DAY_MS, utc_text
-from memsvc.core.errors import FulltextBroken, MemsvcError
+from memsvc.core.errors import FulltextBroken, MemsvcError, SemanticUnavailable
 from memsvc.core.filters import Filter
 from memsvc.core.ports.store import Store
 from memsvc.core.query import parse
@@ -114,6 +114,12 @@ def _semantic_state(services: Services) -> dict[str, Any]:
         detail = services.no_semantic or "not configured; searches use full text only"
         return {"ok": False, "detail": detail, "waiting": 0, "rebuilds": 0}
     try:
-        return services.semantic.report()
+        with services.store.snapshot():
+            state = services.semantic.report()
+            if state["ok"]:
+                services.semantic.check()
+            return state
+    except SemanticUnavailable as error:
+        return {**state, "ok": False, "detail": error.detail}
     except MemsvcError as error:  # of the store
         return {"ok": False, "detail": error.detail, "waiting": 0, "rebuilds": 0}
