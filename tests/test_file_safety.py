@@ -10,14 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from samples import fill, services_over
+from fake_semantic import DIMENSION, semantic_over, settle
+from samples import NOW, fill, services_over
 from workers import PATIENCE, Worker, running_worker, start_worker, wait_until
 
+from memsvc.adapters.indexes.exact import ExactIndex
 from memsvc.adapters.sqlite import integrity
 from memsvc.adapters.sqlite.store import SqliteStore, open_store
+from memsvc.application.services import Services
 from memsvc.core.filters import Filter
 from memsvc.core.query import parse
-from memsvc.core.records import SHAPES, Kind
+from memsvc.core.records import SHAPES, Kind, Ref
 from memsvc.entrypoints.http.app import create_app
 
 SECRET = "xylophonist"
@@ -357,6 +360,32 @@ def test_readiness_asks_each_part_and_says_so_in_a_sentence(
 
 def _part(worker: Worker, name: str) -> Any:
     return worker.get("/api/readiness", render="json").json()["parts"][name]
+
+
+def test_a_record_that_the_semantic_index_has_lost_makes_it_not_ready(
+    own_store: SqliteStore,
+) -> None:
+    fill(own_store)
+    index = ExactIndex(DIMENSION)
+    semantic = semantic_over(own_store, index=index)
+    settle(semantic)
+    client = create_app(Services(own_store, lambda: NOW, semantic)).test_client()
+    assert client.get("/api/readiness").get_json()["parts"]["semantic"]["ok"]
+    index.remove([Ref(Kind.SESSION, number) for number in range(1, 6)])
+    told = client.get("/api/readiness").get_json()
+    part = told["parts"]["semantic"]
+    assert (part["ok"], "session" in part["detail"]) == (False, True)
+    assert "memsvc index --rebuild" in part["detail"]
+    assert told["ready"]
+
+
+def test_a_full_disk_makes_the_store_not_ready(
+    own_store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memsvc.adapters.sqlite.open_file.MIN_FREE", 2**62)
+    answer = create_app(services_over(own_store)).test_client().get("/api/readiness")
+    assert answer.status_code == 503
+    assert "is full" in answer.get_json()["parts"]["store"]["detail"]
 
 
 def test_a_writer_at_work_does_not_make_the_worker_unready(live: Worker) -> None:
