@@ -84,9 +84,8 @@ def _holds(path: Path) -> bool:
 
 
 def test_what_a_long_read_keeps_in_the_log_goes_when_it_ends(
-    own_store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    own_store: SqliteStore, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("memsvc.adapters.sqlite.connections.EMPTY_WAL_MS", 0)
     client = create_app(services_over(own_store)).test_client()
     ref = client.post("/api/observations", json={"title": SECRET}).get_json()["results"][0]["ref"]
     with own_store.snapshot():
@@ -141,6 +140,21 @@ def test_what_was_acknowledged_survives_the_loss_of_the_log_and_a_kill(
     live.stop(signal.SIGKILL)
     with running_worker(live.home) as again:
         assert again.get("/api/search", query="before").json()["total"] == 1
+
+
+def test_an_old_log_put_in_place_of_ours_takes_nothing_back(live: Worker, tmp_path: Path) -> None:
+    log, old = live.home / "memsvc.db-wal", tmp_path / "old-log"
+    assert _post(live, "marmot").status_code == 201
+    shutil.copy(log, old)
+    assert _post(live, "badger").status_code == 201
+    os.replace(old, log)
+    assert _post(live, "otter").status_code == 503
+    live.stop(signal.SIGKILL)
+    with running_worker(live.home) as again:
+        assert again.get("/api/search", query="marmot badger").json()["total"] == 2
+        assert again.stop() == 0
+    with _raw(live.home / "memsvc.db") as connection:
+        assert list(integrity.problems(connection)) == []
 
 
 def test_a_file_lost_between_check_and_commit_is_not_acknowledged(

@@ -18,7 +18,7 @@ STATS_DAYS = 30
 MAX_ASKED: Final = 3
 """Words that readiness asks full text for; any of them finds the record."""
 
-_WORD: Final = re.compile(r"[A-Za-z]{3,}")
+_WORD: Final = re.compile(r"(?<![^\W_])[A-Za-z]{3,}(?![^\W_])")
 """Words that every tokenizer cuts in the same way."""
 
 
