@@ -10,14 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from samples import fill, services_over
+from fake_semantic import DIMENSION, semantic_over, settle
+from samples import NOW, fill, services_over
 from workers import PATIENCE, Worker, running_worker, start_worker, wait_until
 
+from memsvc.adapters.indexes.exact import ExactIndex
 from memsvc.adapters.sqlite import integrity
 from memsvc.adapters.sqlite.store import SqliteStore, open_store
+from memsvc.application.services import Services
 from memsvc.core.filters import Filter
 from memsvc.core.query import parse
-from memsvc.core.records import SHAPES, Kind
+from memsvc.core.records import SHAPES, Kind, Ref
 from memsvc.entrypoints.http.app import create_app
 
 SECRET = "xylophonist"
@@ -81,9 +84,8 @@ def _holds(path: Path) -> bool:
 
 
 def test_what_a_long_read_keeps_in_the_log_goes_when_it_ends(
-    own_store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    own_store: SqliteStore, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("memsvc.adapters.sqlite.connections.EMPTY_WAL_MS", 0)
     client = create_app(services_over(own_store)).test_client()
     ref = client.post("/api/observations", json={"title": SECRET}).get_json()["results"][0]["ref"]
     with own_store.snapshot():
@@ -138,6 +140,21 @@ def test_what_was_acknowledged_survives_the_loss_of_the_log_and_a_kill(
     live.stop(signal.SIGKILL)
     with running_worker(live.home) as again:
         assert again.get("/api/search", query="before").json()["total"] == 1
+
+
+def test_an_old_log_put_in_place_of_ours_takes_nothing_back(live: Worker, tmp_path: Path) -> None:
+    log, old = live.home / "memsvc.db-wal", tmp_path / "old-log"
+    assert _post(live, "marmot").status_code == 201
+    shutil.copy(log, old)
+    assert _post(live, "badger").status_code == 201
+    os.replace(old, log)
+    assert _post(live, "otter").status_code == 503
+    live.stop(signal.SIGKILL)
+    with running_worker(live.home) as again:
+        assert again.get("/api/search", query="marmot badger").json()["total"] == 2
+        assert again.stop() == 0
+    with _raw(live.home / "memsvc.db") as connection:
+        assert list(integrity.problems(connection)) == []
 
 
 def test_a_file_lost_between_check_and_commit_is_not_acknowledged(
@@ -357,6 +374,32 @@ def test_readiness_asks_each_part_and_says_so_in_a_sentence(
 
 def _part(worker: Worker, name: str) -> Any:
     return worker.get("/api/readiness", render="json").json()["parts"][name]
+
+
+def test_a_record_that_the_semantic_index_has_lost_makes_it_not_ready(
+    own_store: SqliteStore,
+) -> None:
+    fill(own_store)
+    index = ExactIndex(DIMENSION)
+    semantic = semantic_over(own_store, index=index)
+    settle(semantic)
+    client = create_app(Services(own_store, lambda: NOW, semantic)).test_client()
+    assert client.get("/api/readiness").get_json()["parts"]["semantic"]["ok"]
+    index.remove([Ref(Kind.SESSION, number) for number in range(1, 6)])
+    told = client.get("/api/readiness").get_json()
+    part = told["parts"]["semantic"]
+    assert (part["ok"], "session" in part["detail"]) == (False, True)
+    assert "memsvc index --rebuild" in part["detail"]
+    assert told["ready"]
+
+
+def test_a_full_disk_makes_the_store_not_ready(
+    own_store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memsvc.adapters.sqlite.open_file.MIN_FREE", 2**62)
+    answer = create_app(services_over(own_store)).test_client().get("/api/readiness")
+    assert answer.status_code == 503
+    assert "is full" in answer.get_json()["parts"]["store"]["detail"]
 
 
 def test_a_writer_at_work_does_not_make_the_worker_unready(live: Worker) -> None:

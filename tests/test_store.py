@@ -217,7 +217,7 @@ def _check_index(path: Path) -> None:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         for shape in SHAPES.values():
             fts = f"{shape.table}_fts"
-            connection.execute(f"INSERT INTO {fts} ({fts}) VALUES ('integrity-check')")
+            connection.execute(f"INSERT INTO {fts} ({fts}, rank) VALUES ('integrity-check', 1)")
             _rebuild(connection, shape.table)
             assert _instances(connection, "main", fts) == _instances(connection, "temp", "anew")
             connection.execute("DROP TABLE temp.anew")

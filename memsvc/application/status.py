@@ -7,7 +7,7 @@ from typing import Any, Final
 from memsvc import __version__
 from memsvc.application.services import Services
 from memsvc.core.dates import DAY_MS, local_day, utc_text
-from memsvc.core.errors import FulltextBroken, MemsvcError
+from memsvc.core.errors import FulltextBroken, MemsvcError, SemanticUnavailable
 from memsvc.core.filters import Filter
 from memsvc.core.ports.store import Store
 from memsvc.core.query import parse
@@ -18,7 +18,7 @@ STATS_DAYS = 30
 MAX_ASKED: Final = 3
 """Words that readiness asks full text for; any of them finds the record."""
 
-_WORD: Final = re.compile(r"[A-Za-z]{3,}")
+_WORD: Final = re.compile(r"(?<![^\W_])[A-Za-z]{3,}(?![^\W_])")
 """Words that every tokenizer cuts in the same way."""
 
 
@@ -123,6 +123,12 @@ def _semantic_state(services: Services) -> dict[str, Any]:
         detail = services.no_semantic or "not configured; searches use full text only"
         return {"ok": False, "detail": detail, "waiting": 0, "rebuilds": 0}
     try:
-        return services.semantic.report()
+        with services.store.snapshot():
+            state = services.semantic.report()
+            if state["ok"]:
+                services.semantic.check()
+            return state
+    except SemanticUnavailable as error:
+        return {**state, "ok": False, "detail": error.detail}
     except MemsvcError as error:  # of the store
         return {"ok": False, "detail": error.detail, "waiting": 0, "rebuilds": 0}

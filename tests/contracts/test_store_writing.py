@@ -249,3 +249,21 @@ def test_any_text_is_read_back_as_it_was_written(compared: Compare, text: str) -
     with compared() as (opened, _):
         opened.store.write(made)
         assert list(everything(opened.store).values()) == [replace(each, id=1) for each in made]
+
+
+def test_a_store_that_is_well_passes_the_check_before_and_after_it_is_examined(
+    store: Store,
+) -> None:
+    store.check()
+    store.write([Observation(title="a", source="t", source_id="1", created_at_epoch=NOW)])
+    store.examine()
+    store.check()
+    assert store.forget(Ref(Kind.OBSERVATION, 1))
+    store.check()
+
+
+def test_a_store_may_be_checked_within_a_snapshot(store: Store) -> None:
+    with store.snapshot():
+        store.generation()
+        store.check()
+        store.examine()

@@ -66,8 +66,7 @@ class Connections:
                     yield reader
                 finally:
                     reader.rollback()  # also past the deadline, and after a damaged page
-        if self._wal_is_due:
-            self.empty_wal(0)
+        self._empty_wal_if_due()
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -84,8 +83,7 @@ class Connections:
             with self._writer.timed(BUSY_SECONDS), immediate(self._writer) as writer:
                 yield writer
             self._verify()  # what was written into a deleted file must not be acknowledged
-        if self._wal_is_due:
-            self.empty_wal(0)
+        self._empty_wal_if_due()
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
@@ -102,9 +100,13 @@ class Connections:
         self._verify()
         self.file.verify_whole()
         self.file.verify_space()
-        with self._errors(), self._keeper_lock:
-            self._keeper.execute("SELECT number FROM generation").fetchone()
-            _require_writable(self._keeper)
+        with self._errors():
+            self.reader().execute("SELECT number FROM generation").fetchone()
+            if self._keeper_lock.acquire(blocking=False):
+                try:
+                    _require_writable(self._keeper)
+                finally:
+                    self._keeper_lock.release()
 
     def empty_wal(self, patience: int = EMPTY_WAL_MS) -> None:
         """Move all of the log into the database, so that no forgotten text stays in it.
@@ -119,6 +121,11 @@ class Connections:
             (blocked, *_) = self._keeper.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             self._keeper.execute(f"PRAGMA busy_timeout = {KEEPER_MS}")
             self._wal_is_due = bool(blocked)
+
+    def _empty_wal_if_due(self) -> None:
+        if self._wal_is_due:
+            with contextlib.suppress(MemsvcError):  # what was just done is done
+                self.empty_wal(0)
 
     def interrupt(self) -> None:
         """Break off the statements that read."""
@@ -161,12 +168,14 @@ class Connections:
             raise
 
     def _rescue(self) -> None:
-        """Save what only a deleted log holds, once: it is there until the keeper closes."""
-        lost = [path.name for path in self.file.moved()]
-        if lost == [f"{self.path.name}-wal"] and self._keeper_lock.acquire(blocking=False):
+        """Save what only a lost log holds, as long as the keeper has that open."""
+        log = self.path.with_name(f"{self.path.name}-wal")
+        if self.file.moved() == [log] and self._keeper_lock.acquire(blocking=False):
             try:
-                with contextlib.suppress(sqlite3.Error):
+                with contextlib.suppress(sqlite3.Error, OSError):
                     self._keeper.execute("PRAGMA wal_checkpoint(PASSIVE)")
+                    if log.exists():  # applied at the next start, another log would spoil the file
+                        log.replace(log.with_name(f"{log.name}.foreign"))
             finally:
                 self._keeper_lock.release()
 

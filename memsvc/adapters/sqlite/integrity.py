@@ -21,14 +21,18 @@ def problems(connection: sqlite3.Connection) -> Iterator[str]:
 
 def table_problems(connection: sqlite3.Connection) -> Iterator[str]:
     """Damaged pages, table by table, so that no long read holds up the log: each with its table."""
-    tables = connection.execute(
-        "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0"
-    ).fetchall()
+    try:
+        tables = connection.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0"
+        ).fetchall()
+    except sqlite3.DatabaseError as error:
+        yield str(error)
+        return
     for (table,) in tables:
         try:
             (finding,) = connection.execute(f'PRAGMA quick_check("{table}")').fetchone()
         except sqlite3.DatabaseError as error:
-            if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
+            if error.sqlite_errorcode != sqlite3.SQLITE_CORRUPT:  # the check was broken off
                 return
             finding = str(error)
         if finding != "ok":

@@ -291,7 +291,7 @@ class SqliteStore:
         self._connections.check()
 
     def examine(self) -> None:
-        with self._examining:
+        with self._examining, contextlib.suppress(StoreUnavailable):  # which `check` tells
             for finding in table_problems(self._read()):
                 self._connections.file.note_damage(finding)
 

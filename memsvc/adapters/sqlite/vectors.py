@@ -40,11 +40,12 @@ class SqliteVectors:
                 _queue_others(writer, kind, fingerprint)
 
     def pending(self, limit: int) -> list[Pending]:
-        rows = self._connections.reader().execute(
-            """SELECT sequence, kind, record FROM pending
-               ORDER BY created_at_epoch DESC, record DESC, kind DESC LIMIT ?""",
-            (limit,),
-        )
+        with self._connections.snapshot() as reader:
+            rows = reader.execute(
+                """SELECT sequence, kind, record FROM pending
+                   ORDER BY created_at_epoch DESC, record DESC, kind DESC LIMIT ?""",
+                (limit,),
+            ).fetchall()
         return [Pending(sequence, Ref(Kind(kind), id)) for sequence, kind, id in rows]
 
     def count_pending(self) -> int:
@@ -56,7 +57,8 @@ class SqliteVectors:
                 _keep(writer, pending, fingerprint, vectors)
 
     def vectors(self, kind: Kind, ids: Sequence[int], fingerprint: str) -> dict[int, Vector]:
-        return _read_vectors(self._connections.reader(), kind, ids, fingerprint)
+        with self._connections.snapshot() as reader:
+            return _read_vectors(reader, kind, ids, fingerprint)
 
     def changes(self, position: int, limit: int, fingerprint: str) -> list[Change]:
         with self._connections.snapshot() as reader:
@@ -66,10 +68,12 @@ class SqliteVectors:
         return int(self._one("SELECT count(*) FROM changes WHERE sequence > ?", position))
 
     def records(self, refs: Iterable[Ref]) -> dict[Ref, Record]:
-        return read_refs(refs, partial(read_records, self._connections.reader()))
+        with self._connections.snapshot() as reader:
+            return read_refs(refs, partial(read_records, reader))
 
     def _one(self, sql: str, *values: object) -> Any:
-        return self._connections.reader().execute(sql, values).fetchone()[0]
+        with self._connections.snapshot() as reader:
+            return reader.execute(sql, values).fetchone()[0]
 
 
 def _queue_others(writer: sqlite3.Connection, kind: Kind, fingerprint: str) -> None:

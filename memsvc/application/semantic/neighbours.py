@@ -20,6 +20,12 @@ MAX_COMPARED: Final = 8_000
 FILE_FILTER_FACTOR: Final = 8
 """Factor on `limit` when a filter has files, which the index cannot filter by."""
 
+MAX_NEWEST: Final = 20
+"""Records of a kind among which `check` looks for one with vectors."""
+
+SAME_COSINE: Final = 0.95
+"""The cosine from which a vector counts as the same: indexes may keep it at half precision."""
+
 MAX_TEXTS: Final = 1_024
 """Queries whose vectors are cached."""
 
@@ -59,6 +65,31 @@ class Neighbours:
     def compare(self, kind: Kind, text: str, ids: Sequence[int]) -> list[tuple[int, float]]:
         """These records by similarity to a text, computed exactly from their stored vectors."""
         return self._compare(self._indexer.ready(), kind, text, ids)
+
+    def check(self) -> None:
+        """Raise SemanticUnavailable unless the index finds a new record of each kind by its vector.
+
+        A record may be missing as long as the index has changes of the store to follow.
+        """
+        loaded = self._indexer.ready()
+        with native_errors():
+            position = loaded.index.position()
+            lost = [kind for kind in Kind if not self._finds_newest(loaded, kind)]
+            if lost and not self._vectors.count_changes(position):
+                raise SemanticUnavailable(
+                    f"The semantic index does not find the newest {lost[0]} that it holds; rebuild "
+                    "it: memsvc index --rebuild"
+                )
+
+    def _finds_newest(self, loaded: Loaded, kind: Kind) -> bool:
+        hits = self._store.page([kind], Filter(), newest_first=True, limit=MAX_NEWEST, offset=0)
+        ids = [hit.ref.id for hit in hits]
+        kept = self._vectors.vectors(kind, ids, loaded.embedder.fingerprint)
+        if not kept:
+            return True
+        vector = kept[max(kept)][0]
+        found = loaded.index.nearest(kind, vector, 1, Filter())
+        return bool(found) and found[0][1] >= SAME_COSINE
 
     def close(self) -> None:
         """Let the text that is being embedded finish."""

@@ -69,6 +69,9 @@ class SemanticWorker:
     def report(self) -> dict[str, Any]:
         return self._indexer.report()
 
+    def check(self) -> None:
+        self._neighbours.check()
+
     def step(self) -> int:
         return self._indexer.step()
 

@@ -195,3 +195,8 @@ class SemanticSearch(Protocol):
         """Whether it works (`ok`), `detail` why not or what is still to be done, how many records
         are `waiting`, and how many `rebuilds` it has seen.
         """
+
+    def check(self) -> None:
+        """Raise SemanticUnavailable, saying why, unless the index finds a record by the vector that
+        the store has of it; one that the index may not know yet is not asked for.
+        """
