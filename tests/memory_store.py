@@ -62,6 +62,10 @@ class MemoryStore:
 
     def close(self): ...
 
+    def check(self): ...
+
+    def examine(self): ...
+
     def generation(self):
         return self.seen.sequence
 

@@ -153,7 +153,8 @@ class Store(Protocol):
         """
 
     def forget(self, ref: Ref) -> bool:
-        """Remove a record everywhere, for good; False if there is none.
+        """Remove a record everywhere, for good, so that no byte of its text is left where it was
+        kept; False if there is none.
 
         With the last record of a work session that goes too, and with the last of a project all
         its work sessions.
@@ -282,7 +283,14 @@ class Store(Protocol):
         """
 
     def check(self) -> None:
-        """Raise StoreUnavailable unless the store can be read."""
+        """Raise StoreUnavailable, saying why, unless the store can be read and written, as far as
+        that shows at a glance; StoreDamaged once any damage was found. It never waits.
+        """
+
+    def examine(self) -> None:
+        """Look through all that is stored for damage, as long as that takes, and remember what is
+        found: `check` tells it, and `write` and `forget` refuse from then on. `close` ends it.
+        """
 
     def coverage(self, query: Query, ref: Ref) -> float:
         """How much of a query's words, by their weight, a record holds: 1 if all, 0 if none."""
