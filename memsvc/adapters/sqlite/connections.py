@@ -17,6 +17,7 @@ Row = TypeVar("Row")
 Opened = TypeVar("Opened", bound=sqlite3.Connection)
 
 BUSY_SECONDS = 10.0
+SQLITE_VERSION: Final = sqlite3.sqlite_version
 KEEPER_MS: Final = 20  # the keeper waits for no one: what it does can be done later
 EMPTY_WAL_MS: Final = 1_000  # what was forgotten shall be gone when the answer is given
 CACHE_KIB = 8_192  # per connection: four readers and the writer stay far below 120 MB resident

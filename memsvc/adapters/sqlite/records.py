@@ -179,7 +179,7 @@ def _update(writer: sqlite3.Connection, kind: Kind, record: Record, labels: Labe
         f"UPDATE {SHAPES[kind].table} SET {assignments} WHERE id = ?",
         (*_values(kind, record), record.id),
     )
-    _label(writer, kind, record, labels)
+    label(writer, kind, record, labels)
     if known:
         labels.drop_unused(kind, labels_of(known))
         _drop_empty_work_sessions(writer, known)
@@ -209,7 +209,7 @@ def insert(writer: sqlite3.Connection, kind: Kind, record: Record, labels: Label
         (record.id or None, *_values(kind, record)),
     )
     new_id = int(cursor.lastrowid or 0)
-    _label(writer, kind, replace(record, id=new_id), labels)
+    label(writer, kind, replace(record, id=new_id), labels)
     return new_id
 
 
@@ -229,7 +229,7 @@ def _list_cell(items: tuple[str, ...]) -> str:
     return json.dumps(items, ensure_ascii=False) if items else "[]"
 
 
-def _label(writer: sqlite3.Connection, kind: Kind, record: Record, labels: LabelIds) -> None:
+def label(writer: sqlite3.Connection, kind: Kind, record: Record, labels: LabelIds) -> None:
     writer.executemany(
         "INSERT OR IGNORE INTO labelled (label, created_at_epoch, record) VALUES (?, ?, ?)",
         [

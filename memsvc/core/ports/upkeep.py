@@ -1,7 +1,7 @@
 """What looking after a store finds and makes: backups, findings of doctor, what was salvaged."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -54,13 +54,12 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Salvage:
-    """What was saved from a damaged store: records of each kind, refs that are known to be lost,
-    and where the damaged file is kept.
+    """What was saved from a damaged store: how many records of each kind and vectors, how many
+    records may be missing, the refs that are known to be lost, and where the damaged file is kept.
     """
 
     saved: Mapping[Kind, int]
+    missing: Mapping[Kind, int]
     lost: tuple[str, ...]
+    vectors: int
     damaged: Path
-    vectors: int = 0
-    traces: int = 0
-    notes: tuple[str, ...] = field(default=())
