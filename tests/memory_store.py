@@ -325,12 +325,13 @@ class MemoryStore:
     def matches_among(self, kind, query, selection, ids):
         return {hit.ref.id for hit in self._matching(kind, query, selection)} & set(ids)
 
-    def matched_terms(self, ref, query):
-        return matched_terms(self.records([ref])[ref], query)
+    def matched_terms(self, kind, ids, query):
+        held = self.records([Ref(kind, id) for id in ids])
+        return {ref.id: matched_terms(record, query) for ref, record in held.items()}
 
     def coverage(self, query, ref):
         terms = {term.text for term in asked(query)}
-        return len(self.matched_terms(ref, query)) / max(1, len(terms))
+        return len(self.matched_terms(ref.kind, [ref.id], query)[ref.id]) / max(1, len(terms))
 
     def suggest(self, kind, query):
         terms = [term.text.lower() for term in (*query.words, *query.required)]

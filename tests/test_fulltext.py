@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from memsvc.adapters.sqlite.fulltext import ranking as fulltext
 from memsvc.adapters.sqlite.fulltext import spelling
+from memsvc.adapters.sqlite.fulltext.explaining import matched_terms
 from memsvc.adapters.sqlite.fulltext.index_words import tag
 from memsvc.adapters.sqlite.fulltext.search import Frequencies, Scope, TextSearch
 from memsvc.adapters.sqlite.store import open_store
@@ -181,9 +182,9 @@ def test_matches_come_in_the_order_of_time_when_asked(ask: Ask) -> None:
 
 
 def test_matched_terms_say_where_a_record_matches(ask: Ask) -> None:
-    found = fulltext.matched_terms(ask('lock talk "database lock" nowhere'), 2)
+    found = matched_terms(ask('lock talk "database lock" nowhere'), [2])[2]
     assert found == {"lock": ["narrative"], "database lock": ["narrative"]}
-    found = fulltext.matched_terms(ask("getUser title:null"), 1)
+    found = matched_terms(ask("getUser title:null"), [1])[1]
     assert found == {"getuser": ["parts"], "get user": ["parts"], "null": ["title"]}
 
 

@@ -2,7 +2,7 @@
 
 import re
 import string
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import pytest
 from flask.testing import FlaskClient
@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from samples import OBSERVATIONS
 from strategies import queries
+
+from memsvc.core.query import MAX_LENGTH
 
 ROUTES = ["/api/search/observations", "/api/search/sessions", "/api/search/prompts"]
 SYMBOLS = [chr(code) for code in range(128) if chr(code) not in string.ascii_letters]
@@ -98,8 +100,9 @@ def test_operators_of_other_languages_are_words(
 @pytest.mark.parametrize(
     "route", [ROUTES[0], *(pytest.param(route, marks=pytest.mark.slow) for route in ROUTES[1:])]
 )
-def test_100_kilobytes_are_a_query(client: FlaskClient, route: str, piece: str) -> None:
-    _answers(client, route, quote(piece * (100_000 // len(piece)), safe="%"))
+def test_the_longest_query_is_answered(client: FlaskClient, route: str, piece: str) -> None:
+    length = len(unquote(piece))
+    _answers(client, route, quote(piece * (MAX_LENGTH // length), safe="%"))
 
 
 def _words() -> list[tuple[str, str]]:

@@ -10,6 +10,7 @@ import pytest
 import requests
 from workers import PATIENCE, Worker, running_worker, start_worker
 
+from memsvc.core.query import MAX_LENGTH
 from memsvc.core.tokens import count_tokens
 
 
@@ -111,8 +112,9 @@ def test_eight_clients_read_while_one_writes(live_semantic: Worker) -> None:
     assert live_semantic.get("/api/search", query="marmot").json()["total"] == 90
 
 
-def test_100_kilobytes_of_query_pass_through_the_socket(shared: Worker) -> None:
-    answer = shared.get("/api/search", query="登录 payment " * 8000, max_tokens=500)
+def test_the_longest_query_passes_through_the_socket(shared: Worker) -> None:
+    query = ("\U00020000" + " payment 登录" * 200)[:MAX_LENGTH]
+    answer = shared.get("/api/search", query=query, max_tokens=500)
     assert answer.status_code == 200
     assert count_tokens(answer.text) <= 500
 

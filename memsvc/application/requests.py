@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from memsvc.core.filters import EVERYTHING, Filter
 from memsvc.core.query import NO_QUERY, Query
 from memsvc.core.records import Kind, Record, Ref, WorkSession
+
+MAX_EXPLAINED: Final = 20
+"""Rows of a page that `explain` explains; each takes a look-up for every word and field."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,12 +8,12 @@ from memsvc.answers.page import Page, Row
 from memsvc.answers.rows import make_rows
 from memsvc.answers.snippets import stems_of
 from memsvc.application.ranking import Ranking, rank_candidates
-from memsvc.application.requests import SearchRequest
+from memsvc.application.requests import MAX_EXPLAINED, SearchRequest
 from memsvc.application.services import Services
 from memsvc.application.suggestions import from_future, future_note, suggest
 from memsvc.core.filters import Filter
-from memsvc.core.ports.store import Hit
-from memsvc.core.query import Query
+from memsvc.core.ports.store import Hit, Terms
+from memsvc.core.records import Kind, Ref
 
 
 def run_search(services: Services, request: SearchRequest) -> Page:
@@ -44,10 +44,24 @@ def found_rows(services: Services, request: SearchRequest, hits: Sequence[Hit]) 
     rows = make_rows(hits, records, request.format, stems)
     if request.explain:
         shown = [hit for hit in hits if hit.ref in records]
+        explained = [hit for hit in shown if hit.relevance or hit.recency][:MAX_EXPLAINED]
+        terms_of = _matched_terms(services, request, explained)
         for row, hit in zip(rows, shown, strict=True):
-            if hit.relevance or hit.recency:
-                row["explain"] = explain_hit(services, hit, request.query)
+            if hit.ref in terms_of:
+                row["explain"] = explain_hit(hit, terms_of[hit.ref])
     return rows
+
+
+def _matched_terms(
+    services: Services, request: SearchRequest, hits: Sequence[Hit]
+) -> dict[Ref, Terms]:
+    """The terms of the query that each of these hits has."""
+    return {
+        Ref(kind, id): terms
+        for kind in Kind
+        if (ids := [hit.ref.id for hit in hits if hit.ref.kind is kind])
+        for id, terms in services.store.matched_terms(kind, ids, request.query).items()
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,12 +205,11 @@ def _matches(services: Services, request: SearchRequest, selection: Filter) -> i
     return sum(store.count_matches(kind, query, selection) for kind in request.kinds)
 
 
-def explain_hit(services: Services, hit: Hit, query: Query) -> dict[str, Any]:
+def explain_hit(hit: Hit, terms: Terms) -> dict[str, Any]:
     """Why a hit ranks where it does; the contributions add up to its score."""
     score, recency = round(hit.relevance + hit.recency, 4), round(hit.recency, 4)
     semantic = round(hit.relevance * hit.semantic_share, 4)
     lexical = round(score - recency - semantic, 4)
-    terms = services.store.matched_terms(hit.ref, query)
     where = "; ".join(f"{term} in {', '.join(fields)}" for term, fields in terms.items())
     return {
         "line": f"{where or 'no words'} | full text {lexical} + semantic {semantic} "

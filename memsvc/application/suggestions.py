@@ -3,25 +3,25 @@
 import difflib
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
-from memsvc.application.requests import SearchRequest
+from memsvc.application.requests import MAX_EXPLAINED, SearchRequest
 from memsvc.application.services import Services
 from memsvc.core.dates import utc_text
 from memsvc.core.filters import FIELDS, Filter
 from memsvc.core.paths import normal_path
-from memsvc.core.query import MAX_TERMS
+from memsvc.core.query import MAX_PREFIXES, MAX_TERMS, MIN_PREFIX
 from memsvc.core.records import Kind
+
+MAX_TOLD: Final = 80
+"""Characters of a query that a notice repeats."""
 
 
 def suggest(services: Services, request: SearchRequest, total: int) -> dict[str, Any]:
     """Notes for the answer: ignored terms, similar values in use, similar words."""
     notes: dict[str, Any] = {}
-    if request.query.ignored:
-        notes["notice"] = (
-            f"Only the first {MAX_TERMS} distinct terms were searched; "
-            f"{request.query.ignored} were ignored."
-        )
+    if told := _limits_met(request, total):
+        notes["notice"] = " ".join(told)
     if total:
         return notes
     if nearest := _nearest_values(services, request):
@@ -40,6 +40,24 @@ def suggest(services: Services, request: SearchRequest, total: int) -> dict[str,
             "a filter."
         )
     return notes
+
+
+def _limits_met(request: SearchRequest, total: int) -> list[str]:
+    """What of a request was not done as it was asked."""
+    query, told = request.query, []
+    if request.explain and min(total, request.limit) > MAX_EXPLAINED:
+        told.append(f"Only the first {MAX_EXPLAINED} rows of a page are explained.")
+    if query.ignored:
+        told.append(
+            f"Only the first {MAX_TERMS} distinct terms were searched; "
+            f"{query.ignored} were ignored."
+        )
+    if query.whole:
+        told.append(
+            f"Searched as whole words: {', '.join(query.whole)[:MAX_TOLD]} (a prefix needs "
+            f"{MIN_PREFIX} letters or digits, and a query may have {MAX_PREFIXES} of them)."
+        )
+    return told
 
 
 def _nearest_values(services: Services, request: SearchRequest) -> dict[str, list[str]]:

@@ -27,6 +27,9 @@ def path_matches(pattern: str, path: str) -> bool:
     """Whether a pattern matches a path: the path, an ending, a folder above it, or a glob."""
     wanted = normal_path(pattern)
     if is_glob(wanted):
-        glob = re.compile(".*".join(map(re.escape, wanted.split("*"))), re.DOTALL)
+        first, *inner, last = map(re.escape, wanted.split("*"))
+        # each piece matches where it can first: another place would leave less for those behind
+        placed = "".join(f"(?>.*?{piece})" for piece in inner)
+        glob = re.compile(f"{first}{placed}.*{last}", re.DOTALL)
         return any(glob.fullmatch(ending) for ending in path_endings(path))
     return any(f"{ending}/".startswith(f"{wanted}/") for ending in path_endings(path))

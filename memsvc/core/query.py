@@ -6,12 +6,15 @@ Any plain word may match. ``"a phrase"`` and ``title:word`` must match, ``-word`
 """
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from memsvc.core import words
 from memsvc.core.filters import FIELDS, Groups
+
+MAX_LENGTH: Final = 2000
+"""Maximum characters of a query, a page of text; the model that embeds it reads as much."""
 
 MAX_TERMS: Final = 64
 """Maximum distinct terms per query; a page of pasted text is found with as many."""
@@ -19,8 +22,11 @@ MAX_TERMS: Final = 64
 MAX_TERM_LENGTH: Final = 1000
 """Maximum characters per term, longer than any word, phrase or path."""
 
-MAX_PLAIN_LENGTH: Final = 4000
-"""Maximum characters of a query that are embedded, more than the model reads."""
+MAX_PREFIXES: Final = 8
+"""Maximum prefixes per query; each is looked up as all the words that begin with it."""
+
+MIN_PREFIX: Final = 2
+"""Minimum length of a prefix: half of all records have a word that begins with some letter."""
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 # Flags such as `-v`, `-s/--set` and `--force` are words, not exclusions. A quote inside other text,
@@ -44,9 +50,14 @@ class Term:
     title: bool = False
 
 
+Entry = tuple[str, str, str | Term]
+"""One entry of a query: its attribute of `Query`, its filter, if any, and its value."""
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A parsed query. `ignored` counts the terms beyond `MAX_TERMS`.
+    """A parsed query. `ignored` counts the terms beyond `MAX_TERMS`; `whole` has the prefixes that
+    are searched as whole words, because they are too short or too many.
 
     Any of `words` may match, all of `required` must, none of `excluded` may. Filter values are kept
     as typed.
@@ -58,6 +69,7 @@ class Query:
     filters: Groups = ()
     excluded_filters: Groups = ()
     ignored: int = 0
+    whole: tuple[str, ...] = ()
 
     @property
     def searchable(self) -> bool:
@@ -81,27 +93,43 @@ NO_QUERY: Final = Query()
 
 def parse(text: str) -> Query:
     """Parse a query. Every text is a valid query."""
+    found = dict.fromkeys(
+        entry
+        for item in dict.fromkeys(_ITEM.findall(_UNSTORABLE.sub(" ", text)))
+        for entry in _items(*item)
+    )
+    kept = list(found)[:MAX_TERMS]
+    costly = _costly_prefixes(kept)
     places: dict[tuple[str, str], dict[str | Term, None]] = {}
-    seen: set[tuple[str, str, str | Term]] = set()
-    for item in dict.fromkeys(_ITEM.findall(_UNSTORABLE.sub(" ", text))):
-        for place, field, value in _items(*item):
-            seen.add((place, field, value))
-            if len(seen) <= MAX_TERMS:
-                places.setdefault((place, field), {})[value] = None
-    return _query(places, max(0, len(seen) - MAX_TERMS))
+    for place, field, value in kept:
+        cheap = (
+            replace(value, prefix=False) if isinstance(value, Term) and value in costly else value
+        )
+        places.setdefault((place, field), {})[cheap] = None
+    return _query(places, len(found) - len(kept), costly)
 
 
-def _query(places: dict[tuple[str, str], dict[str | Term, None]], ignored: int) -> Query:
+def _costly_prefixes(entries: Iterable[Entry]) -> list[Term]:
+    """The prefixes that are too short, and those beyond MAX_PREFIXES."""
+    prefixes = [term for _, _, term in entries if isinstance(term, Term) and term.prefix]
+    long = [term for term in prefixes if len(words.tokens(term.text)[-1]) >= MIN_PREFIX]
+    allowed = list(dict.fromkeys(long))[:MAX_PREFIXES]
+    return [term for term in dict.fromkeys(prefixes) if term not in allowed]
+
+
+def _query(
+    places: Mapping[tuple[str, str], Iterable[str | Term]], ignored: int, whole: Iterable[Term]
+) -> Query:
     found: dict[str, Any] = {}
     for (place, field), values in places.items():
         group = ((field, tuple(values)),) if field else tuple(values)
         found[place] = found.get(place, ()) + group
-    return Query(**found, ignored=ignored)
+    return Query(**found, ignored=ignored, whole=tuple(f"{term.text}*" for term in whole))
 
 
 def plain_text(text: str) -> str:
     """The text of a query without its filters and exclusions, for embedding."""
-    items = _ITEM.finditer(_UNSTORABLE.sub(" ", text[:MAX_PLAIN_LENGTH]))
+    items = _ITEM.finditer(_UNSTORABLE.sub(" ", text[:MAX_LENGTH]))
     kept = (_words_of(item) for item in items if not item["minus"])
     return " ".join(filter(None, kept))
 
@@ -112,7 +140,7 @@ def _words_of(item: re.Match[str]) -> str:
     return item["word"] if item["phrase"] is None else item["phrase"]
 
 
-def _items(minus: str, field: str, phrase: str, word: str) -> Iterator[tuple[str, str, str | Term]]:
+def _items(minus: str, field: str, phrase: str, word: str) -> Iterator[Entry]:
     """The entries of a `Query` for one item of the text: attribute, filter field, value."""
     text, name = (word or phrase)[:MAX_TERM_LENGTH], field.lower()
     if name in ("", "title"):
@@ -122,16 +150,14 @@ def _items(minus: str, field: str, phrase: str, word: str) -> Iterator[tuple[str
             yield _filter(name, value, bool(minus))
 
 
-def _term(
-    text: str, minus: bool, *, quoted: bool, title: bool
-) -> Iterator[tuple[str, str, str | Term]]:
+def _term(text: str, minus: bool, *, quoted: bool, title: bool) -> Iterator[Entry]:
     prefix = not quoted and _PREFIX.fullmatch(text) is not None
     if words.is_searchable(text):
         place = "excluded" if minus else "required" if quoted or title else "words"
         yield place, "", Term(text.removesuffix("*") if prefix else text, prefix, quoted, title)
 
 
-def _filter(name: str, value: str, minus: bool) -> tuple[str, str, str | Term]:
+def _filter(name: str, value: str, minus: bool) -> Entry:
     if not minus:
         return "filters", name, value
     if FIELDS[name].is_path:  # a file is also excluded where only the text names it

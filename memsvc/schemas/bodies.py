@@ -4,13 +4,16 @@ others.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from marshmallow import ValidationError
 
-from memsvc.core.errors import BadRequest
+from memsvc.core.errors import BadRequest, BodyTooLarge
 from memsvc.core.records import SHAPES, Kind, Record, WorkSession
 from memsvc.schemas.records import Timestamp, clean_text, load_record, refusal
+
+MAX_RECORDS: Final = 1000
+"""Records and work sessions per request: a second of work, for which other writes wait."""
 
 DEFAULT_SOURCE = "api"
 """The source of records that name none."""
@@ -41,7 +44,11 @@ class Body:
 
 
 def read_body(body: Any, kind: Kind | None) -> Body:
-    """The records of a body, only of this kind if given. Raises BadRequest if all are refused."""
+    """The records of a body, only of this kind if given.
+
+    Raises BodyTooLarge for more than MAX_RECORDS, and BadRequest if all are refused.
+    """
+    _require_few(body)
     records: list[tuple[str, Record]] = []
     refused: list[dict[str, Any]] = []
     work_sessions: list[WorkSession] = []
@@ -56,6 +63,16 @@ def read_body(body: Any, kind: Kind | None) -> Body:
     if refused and not records and not work_sessions:
         raise _all_refused(refused)
     return Body(tuple(records), tuple(work_sessions), tuple(refused))
+
+
+def _require_few(body: Any) -> None:
+    named = [body.get(name) for name in BUNDLE_LISTS] if isinstance(body, Mapping) else [body]
+    number = sum(len(items) for items in named if isinstance(items, list))
+    if number > MAX_RECORDS:
+        raise BodyTooLarge(
+            f"The body has {number:,} records; allowed: at most {MAX_RECORDS:,} in one request. "
+            "Send them in several requests, or import a file: memsvc import jsonl FILE."
+        )
 
 
 def _items(body: Any, kind: Kind | None) -> Iterator[tuple[str, Any]]:
@@ -102,7 +119,7 @@ def _with_kind(item: Any, kind: Kind | None) -> Any:
     if kind is None or not isinstance(item, Mapping) or _is_work_session(item):
         return item
     if item.get("kind") not in (None, kind):
-        return {**item, "kind": f"{item['kind']} (this route accepts only {kind})"}
+        return {**item, "kind": f"{str(item['kind'])[:80]} (this route accepts only {kind})"}
     return {**item, "kind": kind}
 
 

@@ -9,11 +9,21 @@ from marshmallow import RAISE, Schema, ValidationError, fields, validate
 
 from memsvc.core.dates import FORMS, Date, read_date
 from memsvc.core.errors import BadRequest
-from memsvc.core.filters import FIELDS
+from memsvc.core.filters import FIELDS, FilterField
+from memsvc.core.query import MAX_LENGTH
 from memsvc.core.records import Kind, Ref, parse_ref
 
 MAX_VALUES: Final = 100
 """Values per filter; each costs one lookup."""
+
+MAX_VALUE_LENGTH: Final = 1000
+"""Characters per value of a filter, longer than any path."""
+
+MAX_STARS: Final = 8
+"""Stars per glob."""
+
+MAX_GLOBS: Final = 16
+"""Globs per filter; each is compared with every path of the store."""
 
 MAX_REFS: Final = 1000
 """Records that one request reads."""
@@ -23,6 +33,9 @@ DEFAULT_DAYS: Final = 90
 
 MIN_BUDGET: Final = 100
 """Smallest token budget; the envelope of every answer fits into it."""
+
+MAX_ERRORS: Final = 20
+"""Wrong names that an error explains."""
 
 MAX_SHOWN: Final = 80
 """Characters of a given value that an error repeats."""
@@ -41,9 +54,11 @@ Fields = dict[str, fields.Field[Any]]
 
 
 class CommaList(fields.List[Any]):
-    """One value, a comma-separated list, a repeated parameter or a JSON list. Drops blanks, keeps
-    the order.
+    """One value, a comma-separated list, a repeated parameter or a JSON list, up to `most` values.
+    Drops blanks, keeps the order.
     """
+
+    most: int = MAX_VALUES
 
     def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> list[Any]:
         given = value if isinstance(value, list | tuple) else [value]
@@ -51,6 +66,12 @@ class CommaList(fields.List[Any]):
         found = list(dict.fromkeys(filter(None, pieces)))
         if not found:
             raise ValidationError("no value in it; give one or more values, separated by commas")
+        if len(found) > self.most:
+            raise ValidationError(f"{len(found)} values; allowed: at most {self.most}")
+        if (longest := max(map(len, found))) > MAX_VALUE_LENGTH:
+            raise ValidationError(
+                f"a value of {longest:,} characters; allowed: at most {MAX_VALUE_LENGTH:,}"
+            )
         return super()._deserialize(found, *args, **kwargs)
 
 
@@ -112,8 +133,14 @@ class Days(fields.Field[Any]):
 
 
 def text(description: str, **options: Any) -> fields.Field[Any]:
-    """A text parameter."""
-    return fields.String(metadata={"description": description}, **options)
+    """A text parameter of up to MAX_LENGTH characters."""
+
+    def check_length(value: str) -> None:
+        if len(value) > MAX_LENGTH:
+            raise ValidationError(f"{len(value):,} characters; allowed: at most {MAX_LENGTH:,}")
+
+    metadata = {"description": description}
+    return fields.String(metadata=metadata, validate=check_length, **options)
 
 
 def text_list(
@@ -126,12 +153,25 @@ def text_list(
 def _list_of(
     inner: fields.Field[Any], description: str, most: int, *, required: bool, **metadata: Any
 ) -> fields.Field[Any]:
-    def check_length(values: list[Any]) -> None:
-        if len(values) > most:
-            raise ValidationError(f"{len(values)} values; allowed: at most {most}")
+    listed = CommaList(inner, required=required, metadata={"description": description, **metadata})
+    listed.most = most
+    return listed
 
-    metadata = {"description": description, **metadata}
-    return CommaList(inner, validate=check_length, required=required, metadata=metadata)
+
+def _values_of(field: FilterField, *, required: bool = False, **metadata: Any) -> fields.Field[Any]:
+    """The parameter of a filter."""
+    listed = text_list(field.description, required=required, **metadata)
+    if field.is_path:
+        listed.validators.append(_check_globs)
+    return listed
+
+
+def _check_globs(paths: list[str]) -> None:
+    globs = [path for path in paths if "*" in path]
+    if len(globs) > MAX_GLOBS:
+        raise ValidationError(f"{len(globs)} globs; allowed: at most {MAX_GLOBS}")
+    if (stars := max((path.count("*") for path in globs), default=0)) > MAX_STARS:
+        raise ValidationError(f"a glob of {stars} stars; allowed: at most {MAX_STARS}")
 
 
 def number(description: str, default: int | None, low: int, high: int) -> fields.Field[Any]:
@@ -176,9 +216,7 @@ def filters(*kinds: Kind, without: str = "") -> Fields:
     """The filters that apply to these kinds, except the one named `without`."""
     carried = [field for field in FIELDS.values() if not field.attributes.keys().isdisjoint(kinds)]
     return {
-        field.parameter: text_list(
-            field.description, seldom=not field.attributes.keys() >= set(kinds)
-        )
+        field.parameter: _values_of(field, seldom=not field.attributes.keys() >= set(kinds))
         for field in carried
         if field.name != without
     }
@@ -186,7 +224,7 @@ def filters(*kinds: Kind, without: str = "") -> Fields:
 
 def required_filter(field: str, name: str) -> Fields:
     """A filter that an operation requires, under the operation's own name for it."""
-    return {name: text_list(FIELDS[field].description, required=True)}
+    return {name: _values_of(FIELDS[field], required=True)}
 
 
 def project() -> Fields:
@@ -286,7 +324,7 @@ def load_parameters(schema: Schema, pairs: Iterable[tuple[str, Any]]) -> dict[st
     known = {
         name: values if isinstance(schema.fields[name], CommaList) else values[0]
         for name, values in given.items()
-        if name not in errors
+        if name in schema.fields and name not in errors
     }
     try:
         return dict(schema.load(known))
@@ -316,8 +354,10 @@ def _canonical_name(schema: Schema, name: str) -> str:
 def _name_errors(schema: Schema, given: Mapping[str, list[Any]]) -> dict[str, list[str]]:
     errors: dict[str, list[str]] = {}
     for name, values in given.items():
+        if len(errors) == MAX_ERRORS:
+            break
         if name not in schema.fields:
-            errors[name] = [f"unknown parameter{_nearest(name, schema.fields)}"]
+            errors[_shortened(name)] = [f"unknown parameter{_nearest(name, schema.fields)}"]
         elif len(values) > 1 and not isinstance(schema.fields[name], CommaList):
             errors[name] = [f"given {len(values)} times; it takes one value"]
     return errors
@@ -325,7 +365,7 @@ def _name_errors(schema: Schema, given: Mapping[str, list[Any]]) -> dict[str, li
 
 def _nearest(name: str, known: Iterable[str]) -> str:
     names = list(known)
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    near = difflib.get_close_matches(name[:MAX_SHOWN], names, n=1, cutoff=0.6)
     if near:
         return f"; did you mean {near[0]}?"
     return f"; allowed: {', '.join(names)}" if names else "; this operation takes no parameters"

@@ -154,19 +154,22 @@ def test_a_record_that_holds_more_of_a_query_in_its_title_comes_first(store: Sto
 
 
 def test_matched_terms_name_the_fields_that_hold_a_word_or_phrase(filled: Store) -> None:
-    terms = filled.matched_terms(
-        Ref(OBSERVATION, 2), parse('RETRY imports cache "after a timeout"')
-    )
-    assert terms == {
+    query = parse('RETRY imports cache "after a timeout"')
+    assert filled.matched_terms(OBSERVATION, [2], query)[2] == {
         "retry": ["title"],
         "imports": ["facts"],
         "after a timeout": ["title"],
     }
-    assert filled.matched_terms(Ref(OBSERVATION, 3), parse("service user")) == {
-        "service": ["files"],
-        "user": ["parts"],
-    }
-    assert filled.matched_terms(Ref(OBSERVATION, 1), parse("cache")) == {}
+    found = filled.matched_terms(OBSERVATION, [1, 3], parse("service user cache"))
+    assert found[3] == {"service": ["files"], "user": ["parts"]}
+    assert filled.matched_terms(OBSERVATION, [1], parse("cache")) == {1: {}}
+
+
+@pytest.mark.parametrize("query", ["serv* retr*", "serv* title:retr*"])
+def test_matched_terms_name_the_fields_that_hold_a_prefix(filled: Store, query: str) -> None:
+    terms = filled.matched_terms(OBSERVATION, [2, 3], parse(query))
+    fields = {id: sorted(*found.values()) for id, found in terms.items()}
+    assert fields == {2: ["title"], 3: ["files"]}
 
 
 def test_coverage_is_the_share_of_the_words_that_a_record_holds(filled: Store) -> None:
@@ -279,4 +282,5 @@ def check_terms(store: Store, memory: Store, query: Query, hits: list[Hit]) -> N
     for ref in (hit.ref for hit in hits):
         assert 0 <= store.coverage(query, ref) <= 1 + 1e-9
         if not any(term.prefix for term in (*query.words, *query.required)):
-            assert store.matched_terms(ref, query) == memory.matched_terms(ref, query)
+            of_it = ref.kind, [ref.id], query
+            assert store.matched_terms(*of_it) == memory.matched_terms(*of_it)

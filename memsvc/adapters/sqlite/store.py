@@ -21,6 +21,7 @@ from memsvc.adapters.sqlite.connections import (
     store_errors,
 )
 from memsvc.adapters.sqlite.fulltext import ranking, spelling
+from memsvc.adapters.sqlite.fulltext.explaining import matched_terms
 from memsvc.adapters.sqlite.fulltext.search import Frequencies, Scope, TextSearch, scope_of
 from memsvc.adapters.sqlite.integrity import table_problems
 from memsvc.adapters.sqlite.labels import LabelIds
@@ -31,7 +32,7 @@ from memsvc.adapters.sqlite.work_sessions import count_work_sessions, recent_wor
 from memsvc.core.economics import Economics
 from memsvc.core.errors import StoreUnavailable
 from memsvc.core.filters import Filter
-from memsvc.core.ports.store import Hit, Point, Project, Receipt, Trace, WorkEntry
+from memsvc.core.ports.store import Hit, Point, Project, Receipt, Terms, Trace, WorkEntry
 from memsvc.core.query import Query
 from memsvc.core.records import SHAPES, Kind, Record, Ref, WorkSession
 
@@ -253,8 +254,8 @@ class SqliteStore:
         search = self._search(kind, query, selection)
         return ranking.by_time(search, newest_first=newest_first, limit=limit)
 
-    def matched_terms(self, ref: Ref, query: Query) -> dict[str, list[str]]:
-        return ranking.matched_terms(self._search(ref.kind, query, Filter()), ref.id)
+    def matched_terms(self, kind: Kind, ids: Sequence[int], query: Query) -> dict[int, Terms]:
+        return matched_terms(self._search(kind, query, Filter()), ids)
 
     def suggest(self, kind: Kind, query: Query) -> list[str]:
         return spelling.suggest(self._search(kind, query, Filter()))

@@ -18,6 +18,10 @@ Clock = Callable[[], int]
 """Gives the present moment in ms since 1970, UTC."""
 
 
+Terms = dict[str, list[str]]
+"""Words and phrases, each with the fields of a record that hold it."""
+
+
 class Outcome(StrEnum):
     """What became of one record given to the store: it is new; it replaces what its source wrote
     before; nothing changed; another record already stands for it; the user had it forgotten.
@@ -245,8 +249,8 @@ class Store(Protocol):
     ) -> list[Hit]:
         """The first `limit` full-text matches in the order of time or its reverse; relevance 0."""
 
-    def matched_terms(self, ref: Ref, query: Query) -> dict[str, list[str]]:
-        """Which words and phrases of a query a record holds, and in which of its fields.
+    def matched_terms(self, kind: Kind, ids: Sequence[int], query: Query) -> dict[int, Terms]:
+        """Which words and phrases of a query each of a few records holds, and in which fields.
 
         Words are in small letters; `files` stands for all its files, `parts` for pieces of words.
         """

@@ -21,7 +21,7 @@ from memsvc.api.operations import OPERATIONS
 from memsvc.api.parameter_facts import facts_of
 from memsvc.api.requests import Call
 from memsvc.application.services import Services
-from memsvc.core.errors import BadRequest, MemsvcError, NotJson
+from memsvc.core.errors import BadRequest, BodyTooLarge, MemsvcError, NotJson
 from memsvc.core.limits import deadline
 from memsvc.entrypoints.http.channel import ARRIVED
 from memsvc.entrypoints.http.guard import LOCAL, Door, check_source, check_token
@@ -31,6 +31,12 @@ from memsvc.entrypoints.http.problems import problem_of
 from memsvc.schemas.parameters import load_parameters
 
 MAX_BODY = 5 * 1024 * 1024
+MAX_OPENED = 50_000
+"""Opening brackets in a body; text of this length has fewer."""
+
+MAX_COMMAS = 150_000
+"""Commas in a body."""
+
 
 TEXT_TYPES = ("text/markdown", "text/plain")
 OFFERED = ("application/json", *TEXT_TYPES, "text/html")
@@ -126,15 +132,26 @@ def _json_pairs(body: Any) -> Iterator[tuple[str, Any]]:
 
 def _json_body() -> Any:
     if not request.is_json:
-        given = request.mimetype or "no content type"
+        given = request.mimetype[:80] or "no content type"
         raise NotJson(
             f"The content type of the body is {given!r}; send JSON with "
             "Content-Type: application/json."
         )
+    data = request.get_data()
+    _require_few_values(data)
     try:
-        return json.loads(request.get_data())
+        return json.loads(data)
     except (ValueError, RecursionError) as error:
         raise BadRequest(f"The body is not valid JSON: {error}", {"body": [str(error)]}) from None
+
+
+def _require_few_values(data: bytes) -> None:
+    """Refuse a body whose parsing would silence all other threads: it holds Python's lock."""
+    if data.count(b"[") + data.count(b"{") > MAX_OPENED or data.count(b",") > MAX_COMMAS:
+        raise BodyTooLarge(
+            f"The body has more than {MAX_OPENED:,} brackets or {MAX_COMMAS:,} commas; split it "
+            "into several requests."
+        )
 
 
 # -- what goes out --------------------------------------------------------------------------------

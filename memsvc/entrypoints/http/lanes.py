@@ -49,11 +49,10 @@ class Lanes:
             lane = self._quick
         lane.add_task(channel)
 
-    def shutdown(self, cancel_pending: bool = True, timeout: int = 0) -> bool:
+    def shutdown(self) -> None:
         """Let the threads end after what they are doing; nothing else is begun."""
         for lane in (self._reads, self._writes, self._quick):
-            lane.shutdown(cancel_pending, timeout)
-        return True
+            lane.set_thread_count(0)
 
     def _lane_of(self, request: Any) -> ThreadedTaskDispatcher:
         if request.error or _is_health(request):

@@ -63,7 +63,7 @@ def _own_error(error: Exception) -> MemsvcError:
     if error.code == 405:
         allowed = ", ".join(_methods(error))
         return MethodNotAllowed(
-            f"{request.method} is not allowed on this route; allowed: {allowed}."
+            f"{request.method[:20]} is not allowed on this route; allowed: {allowed}."
         )
     if error.code == 413:
         return BodyTooLarge("The body is larger than 5 MiB; split it into several requests.")
@@ -76,6 +76,6 @@ def _methods(error: Exception) -> list[str]:
 
 def _internal_error(error: Exception) -> MemsvcError:
     request_id = g.setdefault("request_id", uuid.uuid4().hex[:12])
-    place = (request_id, request.method, ascii(request.path))
+    place = (request_id, request.method[:20], ascii(request.path[:200]))
     _log.error("request %s: %s %s failed", *place, exc_info=error)
     return MemsvcError(f"Something went wrong; see request {request_id} in the log.")

@@ -25,6 +25,9 @@ from memsvc.entrypoints.worker_file import kept_worker_file
 MAX_CONNECTIONS: Final = 2_000
 """Connections held at the same time; each takes a descriptor."""
 
+MAX_ACCEPTED: Final = 64
+"""Connections accepted before others are served again."""
+
 UNBOUNDED: Final = 2**62
 """Bytes of an answer that a slow reader leaves to us: they go to a file, and no thread waits."""
 
@@ -53,6 +56,15 @@ class Listener(TcpWSGIServer):
         channels: Any = self.active_channels
         for channel in channels.values():
             channel.will_close = channel.will_close or channel.is_stale(now)
+
+    def handle_accept(self) -> None:
+        """Accept what is waiting, not one connection a turn."""
+        channels: Any = self.active_channels
+        for _ in range(MAX_ACCEPTED):
+            held = len(channels)
+            super().handle_accept()
+            if len(channels) == held or held >= MAX_CONNECTIONS:
+                break
 
     def stop_listening(self) -> None:
         """Accept no more connections, and close those without a request."""
@@ -89,7 +101,7 @@ def run_server(app: Flask, settings: Settings, ready: Callable[[str], None]) -> 
                 wasyncore.loop(1, use_poll=True, map=sockets, count=1)
             _finish(listeners, sockets)
     finally:
-        listeners[0].task_dispatcher.shutdown(timeout=0)
+        listeners[0].task_dispatcher.shutdown()
         wasyncore.close_all(sockets)
 
 

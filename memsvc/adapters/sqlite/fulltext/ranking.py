@@ -5,7 +5,6 @@ bonuses that bm25 cannot see.
 """
 
 import json
-import re
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -144,18 +143,6 @@ def among(search: TextSearch, ids: Sequence[int]) -> set[int]:
     return {row[0] for row in rows}
 
 
-def matched_terms(search: TextSearch, id: int) -> dict[str, list[str]]:
-    """The words and phrases that a record matches, each with the columns it occurs in.
-
-    The index itself answers, so stemming and accents work as in the search.
-    """
-    found = {
-        re.sub(r'^.* : |"', "", term): _columns_with(search, term, id)
-        for term in (*search.idfs, *search.required)
-    }
-    return {term: columns for term, columns in found.items() if columns}
-
-
 def _perfect(search: TextSearch, bonuses: Bonuses) -> float:
     """The score of a perfect match, which normalises scores to 0-1."""
     return (1 + bonuses.highest) / search.known_share
@@ -181,19 +168,6 @@ def _rows(search: TextSearch, columns: str, ids: list[int]) -> list[Any]:
         return search.connection.execute(sql, (json.dumps(list(some)),)).fetchall()
 
     return read_readable(read, ids, search.note_damage)
-
-
-def _columns_with(search: TextSearch, term: str, id: int) -> list[str]:
-    sql = f"SELECT 1 FROM {search.table}_fts WHERE {search.table}_fts MATCH ? AND rowid = ?"
-    return [
-        column
-        for column in _columns(search.kind)
-        if search.connection.execute(sql, (f"{{{column}}} : ({term})", id)).fetchone()
-    ]
-
-
-def _columns(kind: Kind) -> list[str]:
-    return [*SHAPES[kind].texts, *(["files"] if SHAPES[kind].files else []), "parts"]
 
 
 def _best_scores(search: TextSearch, clauses: list[str], depth: int) -> dict[int, float]:
