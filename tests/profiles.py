@@ -15,7 +15,7 @@ settings.register_profile(
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.register_profile("few", max_examples=20, deadline=None, derandomize=True)
+settings.register_profile("few", max_examples=8, deadline=None, derandomize=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 HALF = settings(max_examples=settings().max_examples // 2)
