@@ -9,7 +9,7 @@ DATA ?=
 unexport PYTHONDONTWRITEBYTECODE  # the tests start a hundred processes: compile once
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check fmt docs bench clean
+.PHONY: help run test check mutants fmt docs bench clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +32,10 @@ check: $(VENV)/ready ## lint, types and all tests, with many random examples
 	$(BIN)/mypy
 	HYPOTHESIS_PROFILE=thorough $(PYTEST)
 
+mutants: $(VENV)/ready ## change the code in small ways and list what no test notices (an hour)
+	HYPOTHESIS_PROFILE=few $(BIN)/mutmut run
+	$(BIN)/mutmut results
+
 fmt: $(VENV)/ready ## format and fix what can be fixed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -43,5 +47,5 @@ bench: $(VENV)/ready ## measure speed and quality: make bench DATA=folder
 	$(BIN)/python -m benchmarks $(DATA)
 
 clean: ## remove the environment, caches and the trial store
-	rm -rf $(VENV) $(TRIAL) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(TRIAL) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis mutants
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,4 +1,7 @@
-"""How hard the property tests try: `quick`, or what HYPOTHESIS_PROFILE says, as in `make check`."""
+"""How hard the property tests try: `quick`, or what HYPOTHESIS_PROFILE says.
+
+`make check` asks for `thorough`, `make mutants`, which runs them a thousand times, for `few`.
+"""
 
 import os
 
@@ -12,6 +15,7 @@ settings.register_profile(
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
+settings.register_profile("few", max_examples=8, deadline=None, derandomize=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 HALF = settings(max_examples=settings().max_examples // 2)

@@ -4,6 +4,10 @@ from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
+from samples import DAY, NOW
+
+from memsvc.core.filters import FIELDS, Filter, selects, value_groups, without_paths
+from memsvc.core.records import Observation, Prompt, Record, Summary
 
 
 def _refs(page: Any) -> set[str]:
@@ -97,3 +101,57 @@ def test_a_misspelt_ending_is_mended_although_its_stem_is_another(
         assert page["total"] or page["did_you_mean"] == ["idempotency"]
     page = own_client.get(f"/api/search/observations?query={'idempot' * 200}").get_json()
     assert page["did_you_mean"] == []
+
+
+def test_only_paths_are_brought_into_one_form() -> None:
+    record = Observation(concepts=("client/", ".\\x"), files_read=("./a/", " ", "a"))
+    assert FIELDS["concept"].values(record) == ("client/", ".\\x")
+    assert FIELDS["file"].values(record) == ("a",)
+
+
+@pytest.mark.parametrize(
+    ("selection", "selected"),
+    [
+        (Filter(), True),
+        (Filter(since=NOW), True),
+        (Filter(until=NOW), True),
+        (Filter(since=NOW + 1), False),
+        (Filter(until=NOW - 1), False),
+        (Filter((("type", ("BUGFIX", "odd")),)), True),
+        (Filter((("type", ("odd",)),)), False),
+        (Filter((("type", ("bugfix",)), ("project", ("Shop",))), NOW, NOW), True),
+        (Filter((("type", ("bugfix",)), ("project", ("api",)))), False),
+        (Filter((("file", ("none", "src")),)), True),
+        (Filter((("file", ("SRC",)),)), False),
+    ],
+)
+def test_a_filter_selects_what_keeps_its_bounds_and_every_group(
+    selection: Filter, selected: bool
+) -> None:
+    record = Observation(
+        type="bugfix", project="shop", files_modified=("src/a.py",), created_at_epoch=NOW
+    )
+    assert selects(selection, record) is selected
+
+
+@pytest.mark.parametrize(
+    ("record", "groups"),
+    [
+        (
+            Observation(type="Odd", concepts=("b", "A", "a"), project="P", files_read=("x",)),
+            (("type", ("odd",)), ("concept", ("a", "b")), ("project", ("p",))),
+        ),
+        (Summary(project="P", files_edited=("x",)), (("project", ("p",)),)),
+        (Prompt(project="P"), (("project", ("p",)),)),
+    ],
+)
+def test_an_index_knows_the_folded_values_of_a_record_without_its_paths(
+    record: Record, groups: object
+) -> None:
+    assert value_groups(record) == groups
+
+
+def test_a_filter_without_its_paths_keeps_all_else() -> None:
+    kept = ("type", ("bugfix",))
+    whole = Filter((("file", ("a",)), kept), NOW - DAY, NOW)
+    assert without_paths(whole) == Filter((kept,), NOW - DAY, NOW)

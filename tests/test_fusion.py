@@ -127,3 +127,11 @@ def test_a_score_compares_between_queries() -> None:
     """A weak best match stays weak, though it is the best."""
     strong, weak = fuse({1: 0.9}, {1: 0.9}, 1.0), fuse({1: 0.2}, {1: 0.3}, 0.2)
     assert strong[1].relevance > 2 * weak[1].relevance
+
+
+def test_with_no_similar_record_words_alone_make_the_score() -> None:
+    assert parts_of(fuse({1: 0.5}, {}, 0.0)) == {1: (pytest.approx(0.1 * 0.5 * 0.1), 0.0)}
+
+
+def test_a_cosine_that_rounding_made_too_large_takes_nothing_away() -> None:
+    assert fuse({1: 1.0}, {2: 1.001}, 1.0)[2].semantic == 0

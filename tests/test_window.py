@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memsvc.core.ports.store import Hit
-from memsvc.core.recency import boost_recent
+from memsvc.core.recency import THRESHOLD, boost_recent
 from memsvc.core.records import Kind, Ref
 
 SINCE = 1_000
@@ -29,6 +29,11 @@ def test_a_recent_relevant_match_comes_before_an_older_perfect_one() -> None:
 def test_being_recent_does_not_make_a_weak_match_relevant() -> None:
     older, weak = hit(1, 0.9, SINCE - 1), hit(2, 0.3, SINCE)
     assert [each.ref.id for each in boost_recent([weak, older], SINCE, UNTIL)] == [1, 2]
+
+
+def test_a_recent_match_at_the_very_threshold_is_relevant() -> None:
+    older, recent = hit(1, 1.0, SINCE - 1), hit(2, THRESHOLD, SINCE)
+    assert [each.ref.id for each in boost_recent([older, recent], SINCE)] == [2, 1]
 
 
 def test_older_matches_are_marked() -> None:

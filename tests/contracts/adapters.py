@@ -17,16 +17,17 @@ from memsvc.core.ports.vectors import VectorStore
 
 @dataclass(frozen=True)
 class Opened:
-    """An empty store, and the vectors beside it."""
+    """A store, and the vectors beside it: those of the folder, at first empty."""
 
     store: Store
     vectors: VectorStore
 
 
 def open_sqlite(folder: Path) -> Opened:
-    """SQLite, in a copy of an empty file: making one takes longer than an example."""
+    """SQLite, at first in a copy of an empty file: making one takes longer than an example."""
     path = folder / "memsvc.db"
-    path.write_bytes(_empty_file())
+    if not path.exists():
+        path.write_bytes(_empty_file())
     store = open_store(path)
     return Opened(store, SqliteVectors(store.connections))
 

@@ -1,6 +1,7 @@
 """What happens to a store: batches of records, work sessions, and records that are forgotten."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from hypothesis import strategies as st
 from samples import DAY, NOW
@@ -89,3 +90,19 @@ def everything(store: Store) -> dict[Ref, Record]:
     """All that a store holds."""
     hits = store.page(list(Kind), Filter(), newest_first=False, limit=10_000, offset=0)
     return store.records(hit.ref for hit in hits)
+
+
+def counted(store: Store, selection: Filter, **_: Any) -> list[object]:
+    """Work sessions and statistics; which spelling of a name is shown is left open."""
+    values = {
+        (kind, name): {field.key(v): n for v, n in store.count_values(kind, name).items()}
+        for kind in Kind
+        for name, field in FIELDS.items()
+    }
+    found = [*store.projects(), *store.projects(until=selection.until)]
+    projects = [(p.name.casefold(), p.last_at_epoch, p.counts) for p in found]
+    projects.sort(key=str)
+    entries = store.recent_work(selection, limit=9, most=2)
+    work = {(each.session.project.casefold(), each.session.session_id): each for each in entries}
+    days = list(store.days(NOW - 2 * DAY).items())
+    return [values, projects, work, days, store.count_work_sessions(selection), store.economics()]

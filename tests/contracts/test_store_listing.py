@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 from adapters import Compare
-from histories import Action, filters, histories, play
+from histories import Action, counted, filters, histories, play
 from hypothesis import given
 from hypothesis import strategies as st
 from profiles import HALF
 from samples import DAY, NOW, TIE
 
 from memsvc.core.economics import Economics
-from memsvc.core.filters import EVERYTHING, FIELDS, Filter
+from memsvc.core.filters import EVERYTHING, Filter
 from memsvc.core.ports.store import Hit, Point, Store
 from memsvc.core.records import Kind, Observation, Prompt, Record, Ref, Summary, WorkSession
 
@@ -47,7 +47,7 @@ def test_after_the_same_history_every_list_is_the_same(
     with compared() as (opened, memory):
         for action in history:
             assert play(opened.store, action) == play(memory, action)
-        for ask in (_selected, _beside, _counted):
+        for ask in (_selected, _beside, counted):
             assert ask(opened.store, selection, **asked) == ask(memory, selection, **asked)
 
 
@@ -68,22 +68,6 @@ def _beside(
         store.neighbours(kinds, selection, point, before=newest_first, limit=limit)
         for point in (*points, Point(NOW - DAY), Point(NOW, 3, Kind.PROMPT))
     ]
-
-
-def _counted(store: Store, selection: Filter, **_: Any) -> list[object]:
-    """Work sessions and statistics; which spelling of a name is shown is left open."""
-    values = {
-        (kind, name): {field.key(v): n for v, n in store.count_values(kind, name).items()}
-        for kind in Kind
-        for name, field in FIELDS.items()
-    }
-    found = [*store.projects(), *store.projects(until=selection.until)]
-    projects = [(p.name.casefold(), p.last_at_epoch, p.counts) for p in found]
-    projects.sort(key=str)
-    entries = store.recent_work(selection, limit=9, most=2)
-    work = {(each.session.project.casefold(), each.session.session_id): each for each in entries}
-    days = list(store.days(NOW - 2 * DAY).items())
-    return [values, projects, work, days, store.count_work_sessions(selection), store.economics()]
 
 
 def test_records_stand_in_the_order_of_time_then_of_ids_then_of_kinds(store: Store) -> None:
