@@ -57,7 +57,7 @@ def page(start: Start, tmp_path: Path) -> Start:
     """The same with a hook that waits as long as a busy machine takes."""
     scripts = tmp_path / "scripts"
     scripts.mkdir()
-    code = f"from memsvc.entrypoints import hook; hook.PATIENCE = {PATIENCE}; hook.main()"
+    code = f"from memsvc.entrypoints import hook; hook.MAX_SECONDS = {PATIENCE}; hook.main()"
     words = shlex.join(patient_program(code))
     (scripts / "memsvc-hook").write_text(f"#!/bin/sh\nexec {words}\n")
     (scripts / "memsvc-hook").chmod(0o755)
