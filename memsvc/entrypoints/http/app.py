@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -46,7 +47,7 @@ NARROW = (
 SPLIT = "nothing was changed; send fewer records in one request, or try again in a moment"
 
 
-def create_app(services: Services, host: str = "127.0.0.1", seconds: float = 5.0) -> Flask:
+def create_app(services: Services, host: str = "127.0.0.1", seconds: float = math.inf) -> Flask:
     """The Flask application for these services.
 
     `host` is the address that it listens on, `seconds` what any request may take.
