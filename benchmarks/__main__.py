@@ -14,6 +14,7 @@ from benchmarks import hostile as hostile_queries
 from benchmarks import quality as evaluation
 from benchmarks import savings as saving
 from benchmarks import session_start as starting
+from benchmarks import slowest as slow
 from benchmarks import speed as timing
 from benchmarks import tokens as budgets
 from memsvc.configuration.settings import SEMANTIC
@@ -216,6 +217,28 @@ def endurance(
     sys.exit(
         enduring.measure_endurance(
             corpus, minutes=minutes, semantic=semantic, keep=keep, seed=seed, as_json=as_json
+        )
+    )
+
+
+@benchmarks.command(short_help="Is any question too expensive?")
+@click.argument("corpus", type=FILE)
+@click.option("--queries", default=10_000, show_default=True, help="Random queries to run.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the random queries.")
+@click.option("--deadline", default=5.0, show_default=True, help="The worker's deadline, seconds.")
+@keep
+@as_json
+def slowest(
+    corpus: Path, queries: int, seed: int, deadline: float, keep: Path | None, as_json: bool
+) -> None:
+    """Is any question too expensive? A hundred made to be, and random ones; the slowest by name.
+
+    CORPUS is JSON Lines, plain or .gz. Every answer must come within the deadline and half a
+    second, and /api/health meanwhile.
+    """
+    sys.exit(
+        slow.measure_slowest(
+            corpus, queries=queries, seed=seed, deadline=deadline, keep=keep, as_json=as_json
         )
     )
 

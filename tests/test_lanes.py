@@ -18,16 +18,6 @@ from workers import PATIENCE, Worker, running_worker, start_worker, wait_until
 from memsvc.entrypoints.http.channel import MAX_HEADER
 from memsvc.entrypoints.http.lanes import MAX_WAITING_WRITES
 
-LONG = "600"
-"""A deadline that no test waits for."""
-
-
-@pytest.fixture
-def unhurried(tmp_path: Path) -> Iterator[Worker]:
-    """A worker whose requests may take as long as they like."""
-    with running_worker(tmp_path, MEMSVC_DEADLINE=LONG) as worker:
-        yield worker
-
 
 @contextlib.contextmanager
 def locked(home: Path) -> Iterator[None]:
@@ -63,22 +53,22 @@ class Answers:
         return sorted(response.status_code for response in self.got)
 
 
-def test_reads_and_health_are_answered_while_writes_wait(unhurried: Worker) -> None:
-    writes = Answers(unhurried)
-    with locked(unhurried.home):
+def test_reads_and_health_are_answered_while_writes_wait(live: Worker) -> None:
+    writes = Answers(live)
+    with locked(live.home):
         for number in range(8):  # more than there are threads
             writes.post(f"marmot {number}")
         for _ in range(20):
-            assert unhurried.get("/api/health").status_code == 200
-            assert unhurried.get("/api/search", query="marmot").json()["total"] == 0
+            assert live.get("/api/health").status_code == 200
+            assert live.get("/api/search", query="marmot").json()["total"] == 0
         assert writes.got == []
     assert writes.wait() == [201] * 8
-    assert unhurried.get("/api/search", query="marmot").json()["total"] == 8
+    assert live.get("/api/search", query="marmot").json()["total"] == 8
 
 
-def test_writers_beyond_the_bound_are_told_at_once_when_to_come_back(unhurried: Worker) -> None:
-    writes = Answers(unhurried)
-    with locked(unhurried.home):
+def test_writers_beyond_the_bound_are_told_at_once_when_to_come_back(live: Worker) -> None:
+    writes = Answers(live)
+    with locked(live.home):
         for number in range(MAX_WAITING_WRITES + 10):
             writes.post(f"marmot {number}")
         wait_until(lambda: len(writes.got) >= 8)  # one is being written, perhaps one is on its way
@@ -86,10 +76,10 @@ def test_writers_beyond_the_bound_are_told_at_once_when_to_come_back(unhurried: 
         assert (refused.status_code, refused.json()["code"]) == (503, "busy")
         assert refused.headers["Retry-After"] == "1"
         assert refused.headers["Content-Type"] == "application/problem+json; charset=utf-8"
-        assert unhurried.get("/api/health").status_code == 200
+        assert live.get("/api/health").status_code == 200
     told = writes.wait()
     assert set(told) == {201, 503}
-    assert unhurried.get("/api/search", query="marmot").json()["total"] == told.count(201)
+    assert live.get("/api/search", query="marmot").json()["total"] == told.count(201)
 
 
 def test_a_write_that_another_program_holds_up_is_refused_in_time(tmp_path: Path) -> None:
@@ -177,18 +167,18 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
 
 
 def test_a_signal_ends_the_worker_although_a_write_waits_and_clients_are_silent(
-    unhurried: Worker,
+    live: Worker,
 ) -> None:
-    writes = Answers(unhurried)
+    writes = Answers(live)
     with contextlib.ExitStack() as stack:
         for _ in range(100):
-            stack.enter_context(_connected(unhurried))
-        stack.enter_context(locked(unhurried.home))
+            stack.enter_context(_connected(live))
+        stack.enter_context(locked(live.home))
         writes.post("marmot")
-        wait_until(lambda: unhurried.get("/api/health").ok)
-        assert unhurried.stop(signal.SIGTERM) == 0
+        wait_until(lambda: live.get("/api/health").ok)
+        assert live.stop(signal.SIGTERM) == 0
         assert writes.wait() in ([503], [])
-    assert not (unhurried.home / "worker.json").exists()
+    assert not (live.home / "worker.json").exists()
 
 
 def test_a_worker_that_embeds_ends_at_a_signal_and_goes_on_at_the_next_start(

@@ -77,6 +77,7 @@ class Worker:
 def start_worker(home: Path, **environment: str) -> subprocess.Popen[str]:
     """`memsvc serve` with its state in this folder, on any free port, by full text alone."""
     own = {"MEMSVC_HOME": str(home), "MEMSVC_PORT": "0", "MEMSVC_SEMANTIC": "off"}
+    own["MEMSVC_DEADLINE"] = "600"  # a busy machine is no reason to stop
     return subprocess.Popen(
         [sys.executable, "-m", "memsvc", "serve"],
         env={**os.environ, **own, **environment},

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -51,7 +52,7 @@ SPLIT = "nothing was changed; send fewer records in one request, or try again in
 
 
 def create_app(
-    services: Services, door: Door = LOCAL, hide: Hide = str, seconds: float = 5.0
+    services: Services, door: Door = LOCAL, hide: Hide = str, seconds: float = math.inf
 ) -> Flask:
     """The Flask application for these services, for those whom the door lets in.
 
