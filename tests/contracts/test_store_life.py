@@ -103,10 +103,19 @@ class Life(RuleBasedStateMachine):
         gone = [row.record for row in self._memory.rows if row.is_forgotten]
         assert set(self._write(*gone, merge_within=merge_within)) <= {str(Outcome.FORGOTTEN)}
 
-    @rule(number=st.integers(0, 9), name=st.sampled_from(["", "new", "newer"]))
-    def import_under_another_source_id(self, number: int, name: str) -> None:
-        if held := self._held(number):
-            self._write(replace(held, source_id=name), merge_within=0)
+    @rule(
+        number=st.integers(0, 9),
+        name=st.sampled_from(["", "new", "newer"]),
+        later=st.sampled_from([0, 1, DAY]),
+        merge_within=st.sampled_from([None, 0, DAY]),
+    )
+    def import_a_twin(self, number: int, name: str, later: int, merge_within: int | None) -> None:
+        """What says the same as a record that is there, or that was, under another source id."""
+        if self._memory.rows:
+            first = self._memory.rows[number % len(self._memory.rows)].record
+            moment = first.created_at_epoch + later
+            twin = replace(first, source_id=name, created_at_epoch=moment)
+            self._write(twin, merge_within=merge_within)
 
     @rule(data=st.data())
     def break_off(self, data: st.DataObject) -> None:

@@ -320,11 +320,12 @@ class SqliteStore:
         self, key: tuple[object, ...], compute: Callable[[sqlite3.Connection], Result]
     ) -> Result:
         """The cached answer for this generation of the store."""
-        full_key = (self.generation(), *key)
-        with self._cache_lock:
-            if full_key in self._cache:
-                return self._cache[full_key]  # type: ignore[return-value]
-        answer = compute(self._read())
+        with self.snapshot():  # nobody writes between the generation and its answer
+            full_key = (self.generation(), *key)
+            with self._cache_lock:
+                if full_key in self._cache:
+                    return self._cache[full_key]  # type: ignore[return-value]
+            answer = compute(self._read())
         with self._cache_lock:
             if len(self._cache) >= MAX_CACHED:
                 self._cache.clear()
