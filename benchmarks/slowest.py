@@ -112,7 +112,9 @@ def _ask_health(worker: Worker, done: Event) -> list[Timed]:
 def _summary(answers: list[Timed]) -> dict[str, Any]:
     times = [seconds for _, _, seconds in answers]
     statuses = Counter(str(status) for _, status, _ in answers)
-    shares = {f"p{share} s": percentile(times, share) for share in (50, 90, 99)} if times else {}
+    shares = (
+        {f"p{share} s": percentile(times, share / 100) for share in (50, 90, 99)} if times else {}
+    )
     return {"requests": len(answers), **shares, "max s": max(times, default=0.0), **statuses}
 
 

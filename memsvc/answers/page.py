@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memsvc.answers.quoting import escape_hidden
+from memsvc.core.limits import deadline
 from memsvc.core.tokens import count_tokens
 
 Row = dict[str, Any]
@@ -103,6 +104,7 @@ def with_own_cost(write: Callable[[int], str]) -> str:
     this = count_tokens(write(999))  # three digits are nearly always right
     this -= this < 100  # two digits are a character shorter, which may be a token
     for _ in range(5):
+        deadline.check()
         written = write(this)
         cost = count_tokens(written)
         if cost == this:

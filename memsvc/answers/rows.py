@@ -8,6 +8,7 @@ from typing import Any
 from memsvc.answers.page import Row, compact_json
 from memsvc.answers.snippets import snippet
 from memsvc.core.dates import utc_text
+from memsvc.core.limits import deadline
 from memsvc.core.ports.store import Hit
 from memsvc.core.records import SHAPES, Kind, Observation, Record, Ref, Summary
 from memsvc.core.tokens import count_tokens
@@ -22,10 +23,12 @@ def make_rows(
 
     Records that are not there, because their pages are damaged, are left out.
     """
-    hits = [hit for hit in hits if hit.ref in records]
-    if form == "full":
-        return tuple(full_row(hit, records[hit.ref]) for hit in hits)
-    return tuple(index_row(hit, records[hit.ref], stems) for hit in hits)
+    rows: list[Row] = []
+    for hit in hits:
+        deadline.check()
+        if record := records.get(hit.ref):
+            rows.append(full_row(hit, record) if form == "full" else index_row(hit, record, stems))
+    return tuple(rows)
 
 
 def index_row(hit: Hit, record: Record, stems: tuple[str, ...] = ()) -> Row:

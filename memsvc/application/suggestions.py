@@ -9,9 +9,13 @@ from memsvc.application.requests import MAX_EXPLAINED, SearchRequest
 from memsvc.application.services import Services
 from memsvc.core.dates import utc_text
 from memsvc.core.filters import FIELDS, Filter
+from memsvc.core.limits import deadline
 from memsvc.core.paths import normal_path
 from memsvc.core.query import MAX_PREFIXES, MAX_TERMS, MIN_PREFIX
 from memsvc.core.records import Kind
+
+MAX_COMPARED: Final = 5
+"""Values per filter that are compared with all values in use."""
 
 MAX_TOLD: Final = 80
 """Characters of a query that a notice repeats."""
@@ -61,13 +65,14 @@ def _limits_met(request: SearchRequest, total: int) -> list[str]:
 
 
 def _nearest_values(services: Services, request: SearchRequest) -> dict[str, list[str]]:
-    """Similar values in use, for each filter value that no record has."""
+    """Similar values in use, for the first filter values that no record has."""
     nearest: dict[str, list[str]] = {}
     for field, values in request.selection.groups:
         in_use = [
             name for kind in request.kinds for name in services.store.count_values(kind, field)
         ]
-        for value in values:
+        for value in values[:MAX_COMPARED]:
+            deadline.check()
             if "*" not in value and (near := nearest_names(field, value, in_use)):
                 nearest.setdefault(field, []).extend(near)
     return nearest

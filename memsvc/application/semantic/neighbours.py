@@ -4,11 +4,13 @@ import contextlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+from threading import TIMEOUT_MAX
 from typing import Final
 
 from memsvc.application.semantic.indexer import Indexer, Loaded, native_errors
 from memsvc.core.errors import SemanticUnavailable
 from memsvc.core.filters import Filter, without_paths
+from memsvc.core.limits import deadline
 from memsvc.core.ports.store import Store
 from memsvc.core.ports.vectors import Vector, VectorStore
 from memsvc.core.records import Kind
@@ -119,7 +121,9 @@ class Neighbours:
 
     def _vector_of(self, text: str) -> Vector:
         try:
-            return self._embedding(text).result()
+            return self._embedding(text).result(deadline.left(TIMEOUT_MAX))
+        except TimeoutError:
+            raise deadline.exceeded() from None
         except Exception:
             self._embedding.cache_clear()  # a failure must not be cached
             raise
