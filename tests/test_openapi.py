@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 import pytest
+from flask.testing import FlaskClient
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from memsvc.api.operation import Operation
@@ -51,3 +52,32 @@ def test_parameters_say_their_limits_and_defaults(spec: Any) -> None:
     assert told["query"]["required"] is True
     assert told["type"]["schema"]["type"] == "array"
     assert told["format"]["schema"]["enum"] == ["index", "full"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "accept"),
+    [
+        ("GET", "/api/search/semantic?query=x", 503, "application/json"),
+        ("GET", "/api/readiness", 200, "text/markdown"),
+        ("GET", "/api/search/help", 200, "text/html"),
+        ("GET", "/api/stats", 304, "application/json"),
+        ("GET", "/api/stats?x=1", 400, "text/markdown"),
+        ("POST", "/api/observations", 201, "text/markdown"),
+        ("POST", "/api/observations", 200, "application/json"),
+        ("DELETE", "/api/observation/1", 200, "text/markdown"),
+        ("DELETE", "/api/observation/1", 404, "text/markdown"),
+    ],
+)
+def test_holds_every_status_and_form_of_an_answer(
+    own_client: FlaskClient, spec: Any, method: str, path: str, status: int, accept: str
+) -> None:
+    if status in (200, 404) and method != "GET":
+        own_client.post("/api/observations", json={"title": "x"})
+    if status == 404:
+        own_client.delete(path)
+    asked = {"Accept": accept, **({"If-None-Match": "*"} if status == 304 else {})}
+    response = own_client.open(path, method=method, headers=asked, json={"title": "x"})
+    assert response.status_code == status
+    entry = spec["paths"][path.split("?")[0].replace("/1", "/{id}")][method.lower()]
+    described = entry["responses"].get(str(status)) or entry["responses"][f"{status // 100}XX"]
+    assert status == 304 or response.mimetype in described["content"]

@@ -11,7 +11,7 @@ from memsvc.api.operations import OPERATIONS
 from memsvc.api.parameter_facts import Parameter, parameters_of
 from memsvc.core.records import Kind
 from memsvc.schemas.records import record_schema
-from memsvc.schemas.results import RESULTS
+from memsvc.schemas.results import RESULTS, Result
 
 TOKEN = "token"
 """The name of the security scheme."""
@@ -47,13 +47,7 @@ def _entry(operation: Operation, path: str) -> dict[str, Any]:
         "operationId": f"{operation.name}-{operation.method.lower()}{alias}",
         "summary": operation.summary,
         "description": f"Use it {operation.when}. Cost: {operation.cost}.",
-        "responses": {
-            "200": _content(operation),
-            "4XX": {
-                "description": f"One of {', '.join(operation.errors)}",
-                "content": {"application/problem+json": {"schema": _reference("Problem")}},
-            },
-        },
+        "responses": _responses(operation),
     }
     if operation.name == "health":
         entry["security"] = []
@@ -65,11 +59,27 @@ def _entry(operation: Operation, path: str) -> dict[str, Any]:
     return entry
 
 
-def _content(operation: Operation) -> dict[str, Any]:
-    content: dict[str, Any] = {"application/json": {"schema": _reference(operation.result)}}
+def _responses(operation: Operation) -> dict[str, Any]:
+    """The answers by status; a worker that is not ready answers in the shape of one that is."""
+    found = {"200": _content(operation, operation.summary)}
+    if operation.result is Result.WRITTEN:
+        found["201"] = _content(operation, "At least one record was stored.")
     if operation.method == "GET":
-        content["text/markdown"] = {"schema": {"type": "string"}}
-    return {"description": operation.summary, "content": content}
+        found["304"] = {"description": "The answer still has the tag in If-None-Match."}
+    if operation.name == "readiness":
+        found["503"] = _content(operation, "The store cannot be used.")
+    problem = {"application/problem+json": {"schema": _reference("Problem")}}
+    found["4XX"] = {"description": f"One of {', '.join(operation.errors)}", "content": problem}
+    found["5XX"] = {"description": "The worker cannot answer.", "content": problem}
+    return found
+
+
+def _content(operation: Operation, description: str) -> dict[str, Any]:
+    content: dict[str, Any] = {"application/json": {"schema": _reference(operation.result)}}
+    content["text/markdown"] = {"schema": {"type": "string"}}
+    if operation.html:
+        content["text/html"] = {"schema": {"type": "string"}}
+    return {"description": description, "content": content}
 
 
 def _reference(name: str) -> dict[str, str]:
