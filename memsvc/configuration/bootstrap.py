@@ -8,6 +8,7 @@ from memsvc.adapters.sqlite.store import SqliteStore, open_store
 from memsvc.configuration.indexes import INDEXES, IndexPlace
 from memsvc.configuration.settings import Settings
 from memsvc.core.errors import SemanticUnavailable
+from memsvc.core.ports.masking import Mask
 from memsvc.core.ports.store import Store
 from memsvc.core.ports.vectors import (
     Embedder,
@@ -26,6 +27,13 @@ def build_store(settings: Settings) -> Store:
     Raises StoreUnavailable, StoreDamaged or StoreTooNew.
     """
     return open_store(settings.database)
+
+
+def build_mask() -> Mask:
+    """What finds and hides secrets; its rules are loaded when the first text is masked."""
+    from memsvc.adapters.secrets import mask_secrets
+
+    return mask_secrets
 
 
 def build_vectors(store: Store) -> VectorStore:

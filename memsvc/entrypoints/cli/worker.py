@@ -59,7 +59,7 @@ def mcp() -> None:
 
 def _serve(settings: Settings, ready: Callable[[str], None]) -> None:
     from memsvc.application.services import SWITCHED_OFF, Services
-    from memsvc.configuration.bootstrap import build_semantic, build_store
+    from memsvc.configuration.bootstrap import build_mask, build_semantic, build_store
     from memsvc.core.dates import now_ms
     from memsvc.entrypoints.http.app import create_app
     from memsvc.entrypoints.http.server import run_server
@@ -70,7 +70,7 @@ def _serve(settings: Settings, ready: Callable[[str], None]) -> None:
     store = build_store(settings)
     semantic = build_semantic(settings, store)
 
-    services = Services(store, now_ms, semantic, "" if semantic else SWITCHED_OFF)
+    services = Services(store, now_ms, semantic, "" if semantic else SWITCHED_OFF, build_mask())
 
     def listening(address: str) -> None:
         if semantic:

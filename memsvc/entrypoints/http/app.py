@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,7 +20,8 @@ from memsvc.api.parameter_facts import facts_of
 from memsvc.api.requests import Call
 from memsvc.application.services import Services
 from memsvc.core.errors import BadRequest, Forbidden, MemsvcError, NotJson
-from memsvc.entrypoints.http.problems import problem_of
+from memsvc.core.ports.masking import Mask
+from memsvc.entrypoints.http.problems import masked_problem, problem_of
 from memsvc.schemas.parameters import load_parameters
 
 MAX_BODY = 5 * 1024 * 1024
@@ -47,7 +49,7 @@ def create_app(services: Services, host: str = "127.0.0.1") -> Flask:
         _add_route(app, services, home, "/")
     app.add_url_rule("/openapi.json", "openapi", _openapi)
     for error in (MemsvcError, HTTPException, Exception):
-        app.register_error_handler(error, _problem)
+        app.register_error_handler(error, partial(_problem, services.mask))
     return app
 
 
@@ -155,8 +157,10 @@ def _openapi() -> Response:
     return _respond(to_json(build_openapi(_base())), "application/json")
 
 
-def _problem(error: Exception) -> Response:
+def _problem(mask: Mask, error: Exception) -> Response:
     status, problem, headers = problem_of(error, _base())
+    if request.method == "POST":  # a refusal quotes what was to be stored
+        problem = masked_problem(problem, mask)
     response = _respond(to_json(problem), "application/problem+json", status)
     response.headers.extend(headers)
     return response

@@ -15,6 +15,7 @@ from memsvc.core.errors import (
     MethodNotAllowed,
     NoSuchRoute,
 )
+from memsvc.core.ports.masking import Mask
 
 _log = logging.getLogger("memsvc")
 
@@ -24,6 +25,16 @@ def problem_of(error: Exception, base: str) -> tuple[int, dict[str, Any], dict[s
     own = _own_error(error)
     headers = {"Allow": ", ".join(_methods(error))} if own.status == 405 else {}
     return own.status, _body(own, base), headers
+
+
+def masked_problem(problem: dict[str, Any], mask: Mask) -> dict[str, Any]:
+    """A problem that quotes no secret of what was given."""
+    texts = {name: mask(problem[name]).text for name in ("detail", "error")}
+    errors = {
+        mask(name).text: [mask(message).text for message in messages]
+        for name, messages in problem["errors"].items()
+    }
+    return {**problem, **texts, "errors": errors}
 
 
 def _body(error: MemsvcError, base: str) -> dict[str, Any]:
