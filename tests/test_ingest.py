@@ -124,6 +124,7 @@ def test_a_dry_run_writes_nothing_and_foresees_the_real_run(store: SqliteStore) 
         observation(3, title="Again, and other"),
         observation(4, title="Twin"),
         observation(5, title="Twin"),
+        observation(6, title="<private>only this</private>"),
         Refused("line 9", "bad"),
         Skipped("internal"),
     )

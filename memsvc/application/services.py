@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
+from memsvc.core.ports.masking import Mask, no_mask
 from memsvc.core.ports.store import Clock, Store
 from memsvc.core.ports.vectors import SemanticSearch
 from memsvc.core.recency import latest_moment
@@ -15,13 +16,14 @@ class Services:
     """The adapters behind the ports, built in `bootstrap`.
 
     Without `semantic` there is only full text; `no_semantic` is what answers then say about it,
-    empty where there is nothing to say.
+    empty where there is nothing to say. `mask` finds the secrets that are not to be stored.
     """
 
     store: Store
     clock: Clock
     semantic: SemanticSearch | None = None
     no_semantic: str = ""
+    mask: Mask = no_mask
 
     @property
     def latest(self) -> int:

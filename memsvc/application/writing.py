@@ -1,10 +1,13 @@
 """Stores records and forgets them."""
 
+from collections.abc import Mapping
 from typing import Any
 
+from memsvc.application.privacy import intake
 from memsvc.application.requests import WriteRequest
 from memsvc.application.services import Services
 from memsvc.core.errors import NotFound
+from memsvc.core.ports.masking import Mask
 from memsvc.core.ports.store import Outcome
 from memsvc.core.records import Ref
 
@@ -12,7 +15,8 @@ from memsvc.core.records import Ref
 def write_records(services: Services, request: WriteRequest) -> dict[str, Any]:
     """Store records and return the outcome for each."""
     records = [record for _, record in request.records]
-    receipts = services.store.write(records, request.work_sessions)
+    prepared = intake.prepare(records, request.work_sessions, services.mask)
+    receipts = intake.write(services.store, prepared)
     results = [
         {
             "place": place,
@@ -22,7 +26,21 @@ def write_records(services: Services, request: WriteRequest) -> dict[str, Any]:
         for (place, _), receipt in zip(request.records, receipts, strict=True)
     ]
     counts = {str(o): sum(receipt.outcome is o for receipt in receipts) for o in Outcome}
-    return {**counts, "refused": list(request.refused), "results": results}
+    return {
+        **counts,
+        "masked": dict(prepared.masked),
+        "refused": [_masked(refused, services.mask) for refused in request.refused],
+        "results": results,
+    }
+
+
+def _masked(refused: Mapping[str, Any], mask: Mask) -> dict[str, Any]:
+    """A refusal that quotes no secret."""
+    errors = {
+        name: [mask(message).text for message in messages]
+        for name, messages in refused["errors"].items()
+    }
+    return {**refused, "errors": errors}
 
 
 def forget(services: Services, ref: Ref) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from memsvc.configuration.home import open_home
 from memsvc.configuration.indexes import INDEXES, IndexPlace
 from memsvc.configuration.settings import Settings
 from memsvc.core.errors import SemanticUnavailable
+from memsvc.core.ports.masking import Mask
 from memsvc.core.ports.store import Store
 from memsvc.core.ports.vectors import (
     Embedder,
@@ -37,6 +38,13 @@ def await_unlocked_store(settings: Settings, waiting: Callable[[], None]) -> Sto
     """
     open_home(settings.home)
     return await_store(settings.database, waiting)
+
+
+def build_mask() -> Mask:
+    """What finds and hides secrets; its rules are loaded when the first text is masked."""
+    from memsvc.adapters.secrets import mask_secrets
+
+    return mask_secrets
 
 
 def build_vectors(store: Store) -> VectorStore:

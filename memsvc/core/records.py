@@ -177,3 +177,12 @@ def work_hash(project: str, session_id: str) -> str:
     """A hash that identifies a forgotten work session without revealing it."""
     named = f"{project.casefold()}\n{session_id}".encode("utf-8", "surrogatepass")
     return hashlib.blake2b(named, digest_size=16).hexdigest()
+
+
+def content_source_id(record: Record) -> str:
+    """The source id of a record that was given none: from its content and, if given, its date.
+
+    The same record sent twice is then stored once, and "go on" sent on two days is stored twice.
+    """
+    when = f"-{record.created_at_epoch}" if record.created_at_epoch else ""
+    return f"content-{content_hash(record):016x}{when}"

@@ -14,7 +14,7 @@ from typing import Any
 from marshmallow import EXCLUDE, Schema, ValidationError, fields
 
 from memsvc.core.dates import now_ms, parse_date
-from memsvc.core.records import SHAPES, Kind, Record, content_hash
+from memsvc.core.records import SHAPES, Kind, Record, content_source_id
 
 ALIASES = {
     "memory_session_id": "session_id",
@@ -181,14 +181,10 @@ def _require_text(record: Record, kind: Kind) -> Record:
 
 
 def _with_source_id(record: Record) -> Record:
-    """A record without a source id gets one from its content and, if given, its date.
-
-    The same record sent twice is then stored once, and "go on" sent on two days is stored twice.
-    """
+    """A record without a source id gets one from its content."""
     if record.source_id:
         return record
-    when = f"-{record.created_at_epoch}" if record.created_at_epoch else ""
-    return dataclasses.replace(record, source_id=f"content-{content_hash(record):016x}{when}")
+    return dataclasses.replace(record, source_id=content_source_id(record))
 
 
 def record_fields(kind: Kind) -> list[str]:

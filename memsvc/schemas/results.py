@@ -77,6 +77,10 @@ class WriteResult(Open):
     unchanged = fields.Integer(required=True)
     merged = fields.Integer(required=True)
     forgotten = fields.Integer(required=True)
+    private = fields.Integer(required=True)
+    masked = fields.Dict(
+        required=True, metadata={"description": "secrets masked before storing, by kind"}
+    )
     refused = fields.List(fields.Dict(), required=True)
     results = fields.List(fields.Dict(), required=True)
 

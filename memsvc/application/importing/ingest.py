@@ -5,6 +5,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from memsvc.application.importing.report import MAX_REFUSALS, Report
+from memsvc.application.privacy import intake
+from memsvc.application.privacy.intake import Intake
+from memsvc.core.ports.masking import Mask, no_mask
 from memsvc.core.ports.sources import Export, Reading, Refused, Skipped, UnknownFields, Whole
 from memsvc.core.ports.store import Outcome, Store, Trace
 from memsvc.core.records import Kind, Record, WorkSession, content_hash, kind_of
@@ -18,22 +21,29 @@ Progress = Callable[[int, int | None], None]
 
 
 def ingest(
-    store: Store, reading: Reading, *, dry_run: bool = False, progress: Progress | None = None
+    store: Store,
+    reading: Reading,
+    *,
+    mask: Mask = no_mask,
+    dry_run: bool = False,
+    progress: Progress | None = None,
 ) -> Report:
-    """Import a source into a store and report what happened to everything in it.
+    """Import a source into a store and report what happened to everything in it. `mask` finds the
+    secrets that are not to be stored.
 
     Each batch is written completely or not at all, so an import can be interrupted at any time and
     run again: it skips what is stored already. With `dry_run` nothing is written, and the report
     says what would happen to each record.
     """
-    tally = _Tally()
+    tally = _Tally(mask)
     preview = _Preview(store)
     for batch in _batches(reading, tally):
+        prepared = intake.prepare(batch.records, batch.work_sessions, mask)
         if dry_run:
-            outcomes = preview.outcomes(batch.records, batch.merge_within)
+            outcomes = preview.outcomes(prepared, batch.merge_within)
         else:
-            outcomes = _write(store, batch)
-        tally.count(batch.records, outcomes)
+            outcomes = _write(store, batch, prepared)
+        tally.count(prepared, outcomes)
         if progress:
             progress(reading.position(), reading.total)
     if tally.whole and not dry_run:
@@ -63,14 +73,11 @@ class _Batch:
         return len(self.records) + len(self.work_sessions) + len(self.traces) >= BATCH
 
 
-def _write(store: Store, batch: _Batch) -> list[Outcome]:
+def _write(store: Store, batch: _Batch, prepared: Intake) -> list[Outcome]:
     receipts = []
-    if batch.records or batch.work_sessions:
-        receipts = store.write(
-            batch.records,
-            batch.work_sessions,
-            merge_within=batch.merge_within,
-            keep_ids=batch.keep_ids,
+    if prepared.prepared or prepared.work_sessions:
+        receipts = intake.write(
+            store, prepared, merge_within=batch.merge_within, keep_ids=batch.keep_ids
         )
     if batch.traces:  # last: a forgotten work session may have records again
         store.adopt(batch.traces, {})
@@ -100,9 +107,11 @@ def _window(reading: Reading, item: Record | WorkSession | Trace) -> int | None:
 class _Tally:
     """Counts what happens to the items of one source."""
 
-    def __init__(self) -> None:
+    def __init__(self, mask: Mask) -> None:
         self.is_export = False
         self.whole: Whole | None = None
+        self._mask = mask
+        self._masked: Counter[str] = Counter()
         self._outcomes: Counter[Outcome] = Counter()
         self._stored_kinds: Counter[Kind] = Counter()
         self._skipped: Counter[str] = Counter()
@@ -120,16 +129,17 @@ class _Tally:
             _count(self._skipped, item.reason)
         elif isinstance(item, UnknownFields):
             for name in item.fields:
-                _count(self._unknown_fields, name[:MAX_NAME])
+                _count(self._unknown_fields, self._mask(name).text[:MAX_NAME])
         else:
             self._refused += 1
             if len(self._refusals) < MAX_REFUSALS:
-                self._refusals.append(item)
+                self._refusals.append(Refused(item.place, self._mask(item.reason).text))
 
-    def count(self, records: list[Record], outcomes: list[Outcome]) -> None:
+    def count(self, prepared: Intake, outcomes: list[Outcome]) -> None:
         """Count the outcomes of one batch."""
         self._outcomes.update(outcomes)
-        pairs = zip(records, outcomes, strict=True)
+        self._masked.update(prepared.masked)
+        pairs = zip(prepared.originals, outcomes, strict=True)
         stored = [record for record, outcome in pairs if outcome is Outcome.STORED]
         self._stored_kinds.update(map(kind_of, stored))
 
@@ -141,6 +151,7 @@ class _Tally:
             outcomes=dict(self._outcomes),
             stored_kinds=dict(self._stored_kinds),
             skipped=dict(self._skipped),
+            masked=dict(self._masked),
             refused=self._refused,
             refusals=tuple(self._refusals),
             unknown_fields=dict(self._unknown_fields),
@@ -162,12 +173,14 @@ class _Preview:
         self._written: dict[int, int] = {}
         self._times: dict[int, list[int]] = {}
 
-    def outcomes(self, records: list[Record], merge_within: int | None) -> list[Outcome]:
+    def outcomes(self, prepared: Intake, merge_within: int | None) -> list[Outcome]:
         """What would happen to each of these records."""
-        receipts = self._store.preview(records, merge_within=merge_within)
+        receipts = intake.preview(self._store, prepared, merge_within=merge_within)
         return [
-            self._outcome(record, receipt.outcome, merge_within)
-            for record, receipt in zip(records, receipts, strict=True)
+            self._outcome(each.item, receipt.outcome, merge_within)
+            if each.item
+            else receipt.outcome
+            for each, receipt in zip(prepared.prepared, receipts, strict=True)
         ]
 
     def _outcome(self, record: Record, alone: Outcome, merge_within: int | None) -> Outcome:

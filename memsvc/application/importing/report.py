@@ -20,7 +20,8 @@ class Report:
     """What happened to everything in a source; after a dry run, what would happen.
 
     `refusals` are the first of the `refused`, with their places; `stored_kinds` splits `stored` by
-    kind; `skipped` counts by reason, `unknown_fields` by name.
+    kind; `skipped` counts by reason, `unknown_fields` by name; `masked` counts the secrets that are
+    not stored, by kind.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Report:
     outcomes: Mapping[Outcome, int] = field(default_factory=dict)
     stored_kinds: Mapping[Kind, int] = field(default_factory=dict)
     skipped: Mapping[str, int] = field(default_factory=dict)
+    masked: Mapping[str, int] = field(default_factory=dict)
     refused: int = 0
     refusals: tuple[Refused, ...] = ()
     unknown_fields: Mapping[str, int] = field(default_factory=dict)
@@ -60,6 +62,7 @@ class Report:
             **{outcome.value: self.outcomes.get(outcome, 0) for outcome in Outcome},
             "stored_kinds": {kind.value: self.stored_kinds.get(kind, 0) for kind in Kind},
             "left_out": dict(self.skipped),
+            "masked": dict(self.masked),
             "refused": self.refused,
             "refusals": [{"place": r.place, "reason": r.reason} for r in self.refusals],
             "fields_not_kept": dict(self.unknown_fields),
@@ -78,6 +81,8 @@ class Report:
                 yield f"  {count:,} {text.format(would=would)}"
         for reason, count in self.skipped.items():
             yield f"  {count:,} skipped: {reason}"
+        if self.masked:
+            yield f"  {sum(self.masked.values()):,} secrets masked: {_counted(self.masked)}"
         yield from self._refusal_lines()
         if self.unknown_fields:
             yield f"  unknown fields, not stored: {_counted(self.unknown_fields)}"
@@ -101,6 +106,7 @@ _TEXTS: Mapping[Outcome, str] = {
     Outcome.UNCHANGED: "already stored, unchanged",
     Outcome.MERGED: "{would}merged: the same content as an earlier record",
     Outcome.FORGOTTEN: "skipped: deleted earlier",
+    Outcome.PRIVATE: "skipped: private, nothing else in it",
 }
 
 

@@ -24,7 +24,8 @@ Terms = dict[str, list[str]]
 
 class Outcome(StrEnum):
     """What became of one record given to the store: it is new; it replaces what its source wrote
-    before; nothing changed; another record already stands for it; the user had it forgotten.
+    before; nothing changed; another record already stands for it; the user had it forgotten. All
+    that a private one says is private: it is never given to the store.
     """
 
     STORED = "stored"
@@ -32,6 +33,7 @@ class Outcome(StrEnum):
     UNCHANGED = "unchanged"
     MERGED = "merged"
     FORGOTTEN = "forgotten"
+    PRIVATE = "private"
 
 
 @dataclass(frozen=True, slots=True)

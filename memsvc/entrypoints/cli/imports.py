@@ -69,11 +69,14 @@ def _run_import(reading: Reading, dry_run: bool, as_json: bool) -> None:
 
 def import_reading(store: Store, reading: Reading, *, dry_run: bool) -> Report:
     """Run an import under a progress bar on standard error."""
+    from memsvc.configuration.bootstrap import build_mask
+
     try:
         with _progress_bar(reading) as bar:
             return ingest(
                 store,
                 reading,
+                mask=build_mask(),
                 dry_run=dry_run,
                 progress=lambda done, total: bar.update(max(0, done - bar.pos)),
             )

@@ -82,7 +82,7 @@ def _serve(settings: Settings, ready: Callable[[str], None]) -> None:
 
 def _serve_alone(settings: Settings, ready: Callable[[str], None]) -> None:
     from memsvc.application.services import SWITCHED_OFF, Services
-    from memsvc.configuration.bootstrap import await_unlocked_store, build_semantic
+    from memsvc.configuration.bootstrap import await_unlocked_store, build_mask, build_semantic
     from memsvc.configuration.upkeep import build_daily_backups
     from memsvc.core.dates import now_ms
     from memsvc.entrypoints.http.app import create_app
@@ -98,7 +98,7 @@ def _serve_alone(settings: Settings, ready: Callable[[str], None]) -> None:
     _warn_of_names(settings)
     semantic = build_semantic(settings, store)
 
-    services = Services(store, now_ms, semantic, "" if semantic else SWITCHED_OFF)
+    services = Services(store, now_ms, semantic, "" if semantic else SWITCHED_OFF, build_mask())
 
     backups = build_daily_backups(settings)
 

@@ -16,7 +16,6 @@ from memsvc.answers.budget import fit
 from memsvc.answers.page import Page, to_json, write_json
 from memsvc.answers.quoting import visible
 from memsvc.api.help import error_codes, find_operation
-from memsvc.api.openapi import build_openapi
 from memsvc.api.operation import Answer, Operation
 from memsvc.api.operations import OPERATIONS
 from memsvc.api.parameter_facts import facts_of
@@ -24,11 +23,12 @@ from memsvc.api.requests import Call
 from memsvc.application.services import Services
 from memsvc.core.errors import BadRequest, BodyTooLarge, MemsvcError, NotJson
 from memsvc.core.limits import deadline
+from memsvc.core.ports.masking import Mask
 from memsvc.entrypoints.http.channel import ARRIVED
 from memsvc.entrypoints.http.guard import LOCAL, Door, check_source, check_token
 from memsvc.entrypoints.http.headers import security_headers
 from memsvc.entrypoints.http.hiding import Hide, hidden
-from memsvc.entrypoints.http.problems import problem_of
+from memsvc.entrypoints.http.problems import masked_problem, problem_of
 from memsvc.schemas.parameters import load_parameters
 
 MAX_BODY = 5 * 1024 * 1024
@@ -76,7 +76,7 @@ def create_app(
         _add_route(app, services, home, "/", hide)
     app.add_url_rule("/openapi.json", "openapi", partial(_openapi, door.needs_token))
     for error in (MemsvcError, HTTPException, Exception):
-        app.register_error_handler(error, partial(_problem, hide))
+        app.register_error_handler(error, partial(_problem, hide, services.mask))
     return app
 
 
@@ -197,10 +197,12 @@ def _openapi(needs_token: bool) -> Response:
     return _respond(to_json(build_openapi(_base(), needs_token)), "application/json")
 
 
-def _problem(hide: Hide, error: Exception) -> Response:
+def _problem(hide: Hide, mask: Mask, error: Exception) -> Response:
     status, problem, headers = problem_of(error, _base())
     if status >= 500:  # below, a problem repeats what the client sent
         problem = hidden(problem, hide)
+    if request.method == "POST":  # a refusal quotes what was to be stored
+        problem = masked_problem(problem, mask)
     response = _respond(to_json(problem), "application/problem+json", status)
     response.headers.extend(headers)
     return response

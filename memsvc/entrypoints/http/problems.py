@@ -15,6 +15,7 @@ from memsvc.core.errors import (
     MethodNotAllowed,
     NoSuchRoute,
 )
+from memsvc.core.ports.masking import Mask
 
 _log = logging.getLogger("memsvc")
 
@@ -29,6 +30,16 @@ def _headers(status: int, error: Exception) -> dict[str, str]:
     if status == 401:
         return {"WWW-Authenticate": 'Bearer realm="memsvc"'}
     return {"Allow": ", ".join(_methods(error))} if status == 405 else {}
+
+
+def masked_problem(problem: dict[str, Any], mask: Mask) -> dict[str, Any]:
+    """A problem that quotes no secret of what was given."""
+    texts = {name: mask(problem[name]).text for name in ("detail", "error")}
+    errors = {
+        mask(name).text: [mask(message).text for message in messages]
+        for name, messages in problem["errors"].items()
+    }
+    return {**problem, **texts, "errors": errors}
 
 
 def _body(error: MemsvcError, base: str) -> dict[str, Any]:

@@ -1,0 +1,23 @@
+"""Masking: what finds secrets in a text and hides them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Masked:
+    """A text without its secrets, and the kind of each that was in it."""
+
+    text: str
+    secrets: tuple[str, ...] = ()
+
+
+Mask = Callable[[str], Masked]
+"""Replaces each secret of a text by a mark that names its kind, such as `[secret: GitHub token]`.
+A masked text stays as it is.
+"""
+
+
+def no_mask(text: str) -> Masked:
+    """The mask of those who look for no secrets: every text stays as it is."""
+    return Masked(text)

@@ -1,0 +1,1 @@
+"""What is never stored: private parts, and secrets."""
