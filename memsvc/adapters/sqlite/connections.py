@@ -89,7 +89,7 @@ class Connections:
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
         """The turn to write. Raises DeadlineExceeded if it does not come in time."""
-        if not self._write_lock.acquire(timeout=deadline.left(-1)):
+        if not self._write_lock.acquire(timeout=min(deadline.left(), threading.TIMEOUT_MAX)):
             raise deadline.exceeded()
         try:
             yield

@@ -16,6 +16,7 @@ from memsvc.answers.budget import fit
 from memsvc.answers.page import Page, to_json, write_json
 from memsvc.answers.quoting import visible
 from memsvc.api.help import error_codes, find_operation
+from memsvc.api.openapi import build_openapi
 from memsvc.api.operation import Answer, Operation
 from memsvc.api.operations import OPERATIONS
 from memsvc.api.parameter_facts import facts_of
