@@ -18,6 +18,7 @@ from benchmarks.http_client import Answer, Client, url
 from benchmarks.loading import load
 from benchmarks.tables import report
 from benchmarks.worker import Worker, last_words, running_worker, temporary_home
+from memsvc.core.query import MAX_LENGTH
 
 Asked = TypeVar("Asked")
 Found = TypeVar("Found")
@@ -152,13 +153,16 @@ class Tally:
         """Count one answer."""
         self.statuses[answer.status] += 1
         self.worst = sorted([*self.worst, (answer.seconds, query)], reverse=True)[:SLOWEST]
-        if answer.status != 200 and not (answer.status == 400 and _is_blank(query)):
+        if answer.status != 200 and answer.status not in _refusals(query):
             self.failures.append(f"{route} answered {answer.status} to {shown(query)}")
 
 
-def _is_blank(query: bytes) -> bool:
-    """Whether a query is blank, which counts as a missing parameter."""
-    return not query.decode("utf-8", "replace").strip()
+def _refusals(query: bytes) -> tuple[int, ...]:
+    """The statuses that refuse a query: a blank one is missing, and length has its limits."""
+    text = query.decode("utf-8", "replace")
+    if len(text) > MAX_LENGTH:
+        return (400, 431)
+    return () if text.strip() else (400,)
 
 
 def shown(query: bytes) -> str:

@@ -13,6 +13,7 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import WhitespaceSplit
 
 from benchmarks.__main__ import benchmarks
+from benchmarks.bombs import bombs, random_queries
 from benchmarks.corpus import FILTER, title_words
 from benchmarks.estimator import estimator_errors
 from benchmarks.evaluation import DAY_MS, compress_dates, read_gold
@@ -248,6 +249,22 @@ def test_hostile_reports_statuses_and_words(corpus: Path) -> None:
 
 
 @pytest.mark.usefixtures("few_rows")
+def test_a_hundred_requests_made_by_hand_have_names_of_their_own() -> None:
+    words, paths = [f"word{n}" for n in range(300)], [f"src/{n}.py" for n in range(200)]
+    made = list(bombs(words, paths))
+    assert len(made) == len(dict(made)) == 100
+    assert all(len(path) < 256 * 1024 for _, path in made)
+    assert list(random_queries(words, 20, 3)) == list(random_queries(words, 20, 3))
+
+
+def test_slowest_asks_everything_and_health_meanwhile(corpus: Path) -> None:
+    """Every request is answered; how fast is for a quiet machine to say."""
+    code, body = _run("slowest", corpus, "--queries", "20", "--deadline", "600")
+    assert code == 0, body["failures"]
+    assert (body["made by hand"]["requests"], body["random"]["requests"]) == (100, 20)
+    assert body["health meanwhile"]["requests"] == body["health meanwhile"].get("200", 0)
+
+
 def test_tokens_keeps_budgets(corpus: Path) -> None:
     """Rows are counted, and no budget is exceeded."""
     code, body = _run("tokens", corpus, "--count", "3")
