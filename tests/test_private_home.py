@@ -144,6 +144,22 @@ def test_a_home_that_is_a_file_is_refused_in_one_sentence(victim: Path) -> None:
     assert victim.read_text() == KEPT
 
 
+def test_a_user_without_a_folder_of_their_own_needs_none(home: Path) -> None:
+    code = "import os, pwd; pwd.getpwuid = {}.__getitem__; os.environ.pop('HOME', None); "
+    code += "from memsvc.entrypoints.cli.main import main; main()"
+    environment = {"MEMSVC_HOME": str(home), "MEMSVC_PORT": "0", "MEMSVC_SEMANTIC": "off"}
+    with subprocess.Popen(
+        [sys.executable, "-c", code, "serve"],
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("memsvc is running on ")
+        process.terminate()
+    assert open_to_others(home) == {}
+
+
 # -- links planted in the home -------------------------------------------------------------------
 
 

@@ -71,7 +71,8 @@ def _ours(home: Path) -> Iterator[Path]:
 
 def _is_shared(folder: Path) -> bool:
     """Whether a folder has other purposes: closing it would lock others out of their files."""
-    return bool(folder.stat().st_mode & stat.S_ISVTX) or folder in (Path.home(), folder.parent)
+    users = Path(os.path.expanduser("~"))  # unlike Path.home(), no error for a user without one
+    return bool(folder.stat().st_mode & stat.S_ISVTX) or folder in (users, folder.parent)
 
 
 def _tighten(path: Path) -> None:

@@ -11,7 +11,8 @@ Hide = Callable[[str], str]
 
 def hider(home: Path) -> Hide:
     """A function that writes MEMSVC_HOME for this folder, and ~ for the user's own."""
-    names = {str(Path.home()): "~", os.path.realpath(home): "MEMSVC_HOME", str(home): "MEMSVC_HOME"}
+    names = {os.path.expanduser("~"): "~"}  # as it is for a user without a folder
+    names |= {os.path.realpath(home): "MEMSVC_HOME", str(home): "MEMSVC_HOME"}
     known = {path: name for path, name in names.items() if len(Path(path).parts) > 1}
     longest_first = sorted(map(re.escape, known), key=len, reverse=True)
     paths = re.compile(rf"(?:{'|'.join(longest_first)})(?!\w)")
