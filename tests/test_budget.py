@@ -11,8 +11,8 @@ from samples import DAY, NOW, numbered, services_over
 from strategies import plain_queries, queries
 
 from memsvc.adapters.sqlite.store import open_store
-from memsvc.answers.budget import CLIPPED
-from memsvc.answers.page import with_own_cost
+from memsvc.answers.budget import CLIPPED, clip, fit
+from memsvc.answers.page import Page, with_own_cost
 from memsvc.core.records import Observation, Prompt, Record, Summary
 from memsvc.core.tokens import count_tokens
 from memsvc.entrypoints.http.app import create_app
@@ -188,3 +188,90 @@ def test_an_answer_of_any_length_states_its_own_cost(around: int) -> None:
     for length in range(around, around + 60):
         text = with_own_cost(lambda this, length=length: f"{this} {'x' * length}")
         assert int(text.split(" ")[0]) == count_tokens(text)
+
+
+@pytest.mark.parametrize(
+    ("value", "clipped"),
+    [
+        ("x" * (40 + len(CLIPPED)), "x" * (40 + len(CLIPPED))),
+        ("x" * (41 + len(CLIPPED)), "x" * 40 + CLIPPED),
+        (["a"], ["a"]),
+        (["a", "b"], ["a", CLIPPED]),
+        ([], []),
+        ({"a": "y" * 99, "b": [1]}, {"a": "y" * 40 + CLIPPED, "b": [1]}),
+        ([{"a": "y" * 99}], [{"a": "y" * 40 + CLIPPED}]),
+        (12345, 12345),
+        (None, None),
+    ],
+)
+def test_texts_and_lists_are_cut_and_say_so(value: Any, clipped: Any) -> None:
+    assert clip(value, 40) == clipped
+
+
+class Writer:
+    """Writes pages as texts of any size, and remembers which it was asked for."""
+
+    def __init__(self, *, per_row: int, least: int = 0) -> None:
+        self.per_row, self.least, self.pages = per_row, least, list[Page]()
+
+    def __call__(self, page: Page) -> str:
+        self.pages.append(page)
+        return "x" * 4 * (self.least + self.per_row * len(page.rows))
+
+
+def page_of(rows: int) -> Page:
+    row = {"ref": "1", "kind": "observation", "created_at_epoch": NOW, "title": "t" * 9000}
+    return Page(
+        echo={"query": "q" * 5000, "short": "12345678", "limit": 3},
+        rows=tuple(row | {"ref": str(number)} for number in range(rows)),
+        notes={"hint": "h" * 5000},
+        requested=("0", "1", "2", "3"),
+        total=9,
+    )
+
+
+@pytest.mark.parametrize("budget", [None, 300])
+def test_a_page_that_fits_exactly_is_left_as_it_is(budget: int | None) -> None:
+    write, page = Writer(per_row=100), page_of(3)
+    assert fit(page, budget, write) == "x" * 1200
+    assert write.pages == [page]
+
+
+@pytest.mark.parametrize("fitting", range(1, 9))
+def test_as_many_rows_are_shown_as_fit(fitting: int) -> None:
+    write = Writer(per_row=100)
+    assert fit(page_of(9), 100 * fitting, write) == "x" * 400 * fitting
+    shown = write.pages[-1]
+    assert [row["ref"] for row in shown.rows] == [str(number) for number in range(fitting)]
+    assert shown.echo["query"] == "q" * 50 * fitting + CLIPPED
+    assert shown.notes["hint"] == "h" * 50 * fitting + CLIPPED
+
+
+def test_what_never_fits_becomes_smaller_and_smaller_down_to_a_stub() -> None:
+    write = Writer(per_row=100, least=10**6)
+    fit(page_of(3), 1000, write)
+    whole, *counted = write.pages[:3]
+    assert [len(whole.rows), *(len(each.rows) for each in counted)] == [3, 2, 1]
+    cuts = [4000 >> step for step in range(12)]
+    first, second, rest = write.pages[3:15], write.pages[15:27], write.pages[27:]
+    for pages in (first, second):
+        assert all(len(page.rows) == 1 and page.rows[0]["ref"] == "0" for page in pages)
+        assert [page.rows[0]["title"] for page in pages] == ["t" * cut + CLIPPED for cut in cuts]
+    stub, short, brief = rest
+    assert stub.rows == (
+        {"ref": "0", "kind": "observation", "created_at_epoch": NOW, "title": CLIPPED},
+    )
+    assert (short.rows, brief.rows) == ((), ())
+    for page in (*first, short):
+        assert page.echo["query"] == "q" * 500 + CLIPPED
+        assert page.notes == {"hint": "h" * 500 + CLIPPED}
+        assert page.requested == ("0", "1", "2", "3")
+    for page in (*second, stub, brief):
+        assert page.echo == {"query": "q" * 8 + "…", "short": "12345678", "limit": ""}
+        assert (page.notes, page.requested) == ({}, ("0", "1"))
+
+
+def test_a_page_without_rows_loses_its_notes_in_the_end() -> None:
+    write = Writer(per_row=0, least=1001)
+    fit(page_of(0), 1000, write)
+    assert [bool(page.notes) for page in write.pages] == [True, True, False]

@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 
 from memsvc.adapters.sqlite.fulltext.index_words import index_subwords, tag
 from memsvc.adapters.sqlite.fulltext.match import MAX_CLAUSES, clauses, expression, match
-from memsvc.core.query import MAX_TERMS, Query, Term, parse
+from memsvc.core.query import (
+    MAX_PLAIN_LENGTH,
+    MAX_TERM_LENGTH,
+    MAX_TERMS,
+    Query,
+    Term,
+    parse,
+    plain_text,
+)
 from memsvc.core.words import is_searchable
 
 ANY_TEXT = st.text() | st.text(st.characters(codec="utf-16", categories=["Cs", "Lu", "Cc"]))
@@ -254,3 +262,51 @@ def test_a_huge_query_is_cut_down(index: sqlite3.Connection, text: str) -> None:
     expression = match(query, clauses(query)) or '""'
     assert len(expression) < 20_000
     index.execute("SELECT rowid FROM t WHERE t MATCH ?", (expression,)).fetchall()
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("implementat*", Query(words=(Term("implementat", prefix=True),))),
+        ("a*b *", Query(words=(Term("a*b"),))),
+        ('"two wor*"', Query(required=(Term("two wor*", phrase=True),))),
+        ("TITLE:Lock", Query(required=(Term("Lock", title=True),))),
+        ('title:"a lock"', Query(required=(Term("a lock", phrase=True, title=True),))),
+        ("-title:pay*", Query(excluded=(Term("pay", prefix=True, title=True),))),
+        ("-file:src/a.py", Query(excluded=(Term("src/a.py", phrase=True),))),
+        ("-Project:Api", Query(excluded_filters=(("project", ("Api",)),))),
+        ("type:a, type:,b,a", Query(filters=(("type", ("a", "b")),))),
+        (
+            "type:a file:b -type:c x",
+            Query(
+                words=(Term("x"),),
+                filters=(("type", ("a",)), ("file", ("b",))),
+                excluded_filters=(("type", ("c",)),),
+            ),
+        ),
+        ("x" * 1_001, Query(words=(Term("x" * MAX_TERM_LENGTH),))),
+    ],
+)
+def test_each_item_has_its_place(text: str, query: Query) -> None:
+    assert parse(text) == query
+
+
+def test_values_of_filters_count_as_terms() -> None:
+    query = parse("type:" + ",".join(f"v{number}" for number in range(MAX_TERMS)) + " one two")
+    assert (len(query.filters[0][1]), query.words, query.ignored) == (MAX_TERMS, (), 2)
+    assert parse("one two").ignored == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("fix the\x00lock", "fix the lock"),
+        ('say "two words" now', "say two words now"),
+        ("title:lock Title:key", "lock key"),
+        ("type:bugfix lock -cache -file:x file:a.py key", "lock key"),
+        ('type:bugfix -"two words"', ""),
+        ("a " * MAX_PLAIN_LENGTH, ("a " * (MAX_PLAIN_LENGTH // 2)).strip()),
+    ],
+)
+def test_what_is_embedded_is_the_text_without_filters_and_exclusions(text: str, plain: str) -> None:
+    assert plain_text(text) == plain

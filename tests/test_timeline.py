@@ -207,3 +207,27 @@ def test_the_companion_takes_not_both_and_not_neither(
 def test_full_format_shows_whole_records(ask: Any) -> None:
     rows = ask("/api/context/timeline", anchor="1", depth_before=0, depth_after=0, format="full")
     assert rows["results"][0]["narrative"].startswith("A retry")
+
+
+def test_a_timeline_is_one_page_that_states_its_size(ask: Any) -> None:
+    page = ask("/api/context/timeline", anchor="12", depth_before=3, depth_after=2, format="full")
+    stated = {name: page[name] for name in ("count", "total", "limit", "offset", "next_offset")}
+    assert stated == {"count": 6, "total": 6, "limit": 6, "offset": 0, "next_offset": None}
+    assert (page["before"], page["after"]) == (3, 2)
+    assert (page["format"], page["strategy"]) == ("full", "temporal")
+    by_date = ask("/api/context/timeline", anchor=str(NOW - DAY), depth_before=3, depth_after=2)
+    assert (by_date["count"], by_date["total"], by_date["limit"]) == (5, 5, 5)
+    assert set(by_date["anchor"]) == {"created_at"}
+
+
+def test_matches_to_choose_from_have_no_second_page(ask: Any) -> None:
+    page = ask("/api/timeline/by-query", query="the", mode="interactive", limit=2)
+    assert page["total"] > page["count"] == 2
+    assert page["next_offset"] is None
+
+
+def test_an_anchor_that_is_not_there_is_named_with_the_remedy(client: FlaskClient) -> None:
+    response = client.get("/api/context/timeline?anchor=S99")
+    assert response.status_code == 404
+    assert "session S99" in response.get_json()["detail"]
+    assert "take a ref from a search" in response.get_json()["detail"]

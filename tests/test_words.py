@@ -97,3 +97,85 @@ def test_stop_words_are_single_lower_case_tokens() -> None:
 @pytest.mark.parametrize("text", ["What is", "don't", "isn't", "I'm", "we've", "you'll", "he'd"])
 def test_english_function_words_and_their_short_forms_hold_stop_words_only(text: str) -> None:
     assert {token.lower() for token in words.tokens(text)} <= words.STOP_WORDS
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("C++ c# F# .NET", ["cplusplus", "csharp", "fsharp", "dotnet"]),
+        ("x++", ["xplusplus"]),
+        ("see (.env)", ["dotenv"]),
+        ("naïve 🎉🚀", ["emoji1f3890", "emoji1f6800"]),
+        ("a.NET C#x xC++ 1++ é", []),
+    ],
+)
+def test_symbols_have_names(text: str, names: list[str]) -> None:
+    assert words.symbols(text) == names
+
+
+@pytest.mark.parametrize(
+    ("token", "pieces"),
+    [
+        ("SessionStoreV2", ["session", "store", "v", "2"]),
+        ("HTTPServer", ["http", "server"]),
+        ("MAX_RETRY", ["max", "retry"]),
+        ("Größe", ["größe"]),
+        ("getÜber", ["getüber"]),
+        ("Redis连接池X", ["redis", "连接", "接池", "x"]),
+        ("库", ["库"]),
+    ],
+)
+def test_a_token_is_split_where_its_script_or_case_changes(token: str, pieces: list[str]) -> None:
+    assert words.split_token(token) == pieces
+
+
+@pytest.mark.parametrize(
+    ("text", "joined"),
+    [
+        ("SessionStoreV2", ["sessionstore", "storev", "v2"]),
+        ("worker-service.ts", ["workerservice"]),
+        ("a1-2", ["a1"]),
+        ("12-34", []),
+        ("getUser", []),
+        ("user_id and user_id", ["userid"]),
+        ("连接-Pool_size", ["poolsize"]),
+        ("plain Words", []),
+    ],
+)
+def test_neighbouring_subwords_are_joined_unless_that_is_the_word_itself(
+    text: str, joined: list[str]
+) -> None:
+    assert list(words.joined_neighbours(text)) == joined
+
+
+@pytest.mark.parametrize(
+    ("word", "compound"),
+    [
+        *((word, False) for word in ("plain", "Plain")),
+        *((word, True) for word in ("PLAIN", "getUser", "a1", "größe", "a-b", "a")),
+    ],
+)
+def test_few_words_may_have_subwords(word: str, compound: bool) -> None:
+    assert words.is_compound(word) is compound
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("Fix: a_b c-d", ["Fix", "a", "b", "c", "d"]),
+        ("cafe\u0301", ["caf\u00e9"]),
+        ("\u212be\u0301x\u212b", ["\u212b\u00e9x\u212b"]),
+        ("...", []),
+    ],
+)
+def test_tokens_are_runs_of_letters_and_digits_with_composed_accents(
+    text: str, tokens: list[str]
+) -> None:
+    assert words.tokens(text) == tokens
+    assert words.is_searchable(text) is bool(tokens)
+
+
+def test_runs_of_cjk_are_told_from_others() -> None:
+    assert words.script_runs("Redis连接pool") == ["Redis", "连接", "pool"]
+    assert words.cjk_runs("Redis连接 pool 池") == ["连接", "池"]
+    assert (words.has_cjk("a连"), words.has_cjk("é")) == (True, False)
