@@ -13,13 +13,13 @@ from memsvc.api.requests import Call
 from memsvc.application import (
     reading,
     recent_context,
-    semantic_search,
     session_start,
     status,
     timeline,
     writing,
 )
 from memsvc.application.search import run_search
+from memsvc.application.semantic.search import search_memories
 from memsvc.core.records import SHAPES, Kind
 from memsvc.schemas import parameters
 from memsvc.schemas.parameters import Fields
@@ -291,7 +291,7 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="Find the records most similar to a text, whatever their words.",
         when="when you cannot guess the words that a record uses",
         read=requests.nearest_request,
-        run=semantic_search.search_memories,
+        run=search_memories,
         kinds=ALL,
         parameters={
             **parameters.query(required=True, description="what to look for, in any words"),
