@@ -19,8 +19,8 @@ KEPT = "nothing of memsvc\n"
 RECORD = '{"title": "x"}\n'
 
 
-def run(home: Path, *words: str) -> Result:
-    environment = {"MEMSVC_HOME": str(home), "MEMSVC_SEMANTIC": "off", "MEMSVC_PORT": ""}
+def run(home: Path, *words: str, port: str = "") -> Result:
+    environment = {"MEMSVC_HOME": str(home), "MEMSVC_SEMANTIC": "off", "MEMSVC_PORT": port}
     return CliRunner().invoke(cli.memsvc, words, env=environment)
 
 
@@ -123,7 +123,7 @@ def test_a_home_of_somebody_else_is_refused_in_one_sentence(
         given.symlink_to(home)
     me = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: me + 1)
-    result = run(given, *words)
+    result = run(given, *words, port="0")  # not where another worker may listen
     assert result.exit_code == 1
     assert "belongs to another user" in result.stderr
     assert result.stderr.count("\n") == 1
