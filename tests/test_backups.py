@@ -20,7 +20,6 @@ from workers import PATIENCE, Worker, running_worker, wait_until
 from memsvc.adapters.sqlite.schema import migrations
 from memsvc.adapters.sqlite.store import open_store
 from memsvc.adapters.sqlite.upkeep import backups, copying
-from memsvc.application.daily_backups import DailyBackups
 from memsvc.configuration.settings import load_settings
 from memsvc.configuration.upkeep import back_up_today
 from memsvc.core.errors import StoreUnavailable
@@ -28,6 +27,7 @@ from memsvc.core.filters import EVERYTHING
 from memsvc.core.ports.upkeep import Stopped
 from memsvc.core.records import Kind, Ref
 from memsvc.entrypoints.cli import main as cli
+from memsvc.entrypoints.daily_backups import DailyBackups
 
 DAY_ONE = date(2026, 11, 8)
 
@@ -417,7 +417,7 @@ def test_stopping_breaks_off_the_backup_that_is_being_made() -> None:
 
 
 def test_a_failed_backup_is_logged_and_tried_again(monkeypatch, caplog) -> None:
-    monkeypatch.setattr("memsvc.application.daily_backups.CHECK_SECONDS", 0.001)
+    monkeypatch.setattr("memsvc.entrypoints.daily_backups.CHECK_SECONDS", 0.001)
     tried = threading.Semaphore(0)
 
     def make(stopped) -> None:

@@ -163,6 +163,19 @@ def test_a_store_that_waits_for_its_migration_is_told_of(home: Path) -> None:
     assert faults()["schema"] == "memsvc start"
 
 
+def test_a_locked_store_is_a_fault_but_none_to_be_salvaged(home: Path, monkeypatch) -> None:
+    monkeypatch.setattr("memsvc.adapters.sqlite.upkeep.checks.BUSY_SECONDS", 0)
+    before = (home / "memsvc.db").read_bytes()
+    with raw(home) as connection:
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        connection.execute("BEGIN EXCLUSIVE")
+        connection.execute("COMMIT")
+        result = run("doctor", "--fix")
+    assert result.exit_code == 1
+    assert "locked" in result.stdout
+    assert (home / "memsvc.db").read_bytes()[100:] == before[100:]
+
+
 def test_it_runs_while_a_worker_serves_and_writes(home: Path) -> None:
     with running_worker(home) as worker:
         told = json.loads(run("doctor", "--json").stdout)

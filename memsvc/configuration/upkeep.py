@@ -5,7 +5,6 @@ from collections.abc import Callable
 from datetime import date, datetime
 from pathlib import Path
 
-from memsvc.application.daily_backups import DailyBackups
 from memsvc.configuration.settings import Settings
 from memsvc.core.errors import BadRequest, StoreUnavailable
 from memsvc.core.ports.upkeep import Backup, KeptFile
@@ -64,11 +63,6 @@ def inspect_backup(backup: Path) -> Backup:
     from memsvc.adapters.sqlite.upkeep.copying import inspect
 
     return inspect(backup)
-
-
-def build_daily_backups(settings: Settings) -> DailyBackups:
-    """What makes the daily backups of a worker."""
-    return DailyBackups(lambda pace: back_up_today(settings, date.today(), pace))
 
 
 def back_up_today(settings: Settings, today: date, pace: Callable[[], bool]) -> Backup | None:

@@ -39,9 +39,10 @@ def backup(file: Path | None, force: bool) -> None:
     """
     from memsvc.configuration.upkeep import back_up
 
-    begun = time.monotonic()
+    begun, signs = time.monotonic(), _SignsOfLife("Backing up")
     with _interruptible("nothing was written"):
-        made = back_up(load_settings(), file, force=force, pace=_SignsOfLife("Backing up"))
+        made = back_up(load_settings(), file, force=force, pace=signs)
+    signs.end()
     click.echo(f"{_described(made)}, {time.monotonic() - begun:.1f} s: {made.path}")
 
 
@@ -80,6 +81,7 @@ class _SignsOfLife:
 
     def __init__(self, what: str) -> None:
         self._what, self._begun = what, time.monotonic()
+        self._line = ""
         self._next = self._begun + SECONDS_BETWEEN_SIGNS
 
     def __call__(self) -> bool:
@@ -87,8 +89,14 @@ class _SignsOfLife:
         now = time.monotonic()
         if now >= self._next:
             self._next = now + SECONDS_BETWEEN_SIGNS
-            click.echo(f"\r{self._what}: {now - self._begun:.0f} s", nl=False, err=True)
+            self._line = f"{self._what}: {now - self._begun:.0f} s"
+            click.echo(f"\r{self._line}", nl=False, err=True)
         return False
+
+    def end(self) -> None:
+        """Leave an empty line for what is said next."""
+        if self._line:
+            click.echo(f"\r{' ' * len(self._line)}\r", nl=False, err=True)
 
 
 @contextlib.contextmanager
@@ -136,6 +144,7 @@ def _write(lines: Iterator[str], output: IO[str]) -> None:
         if not count % 1_000:
             sign()
     output.flush()
+    sign.end()
     click.echo(f"{count:,} records, work sessions and traces of what was forgotten", err=True)
 
 

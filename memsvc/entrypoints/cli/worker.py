@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -83,8 +84,9 @@ def _serve(settings: Settings, ready: Callable[[str], None]) -> None:
 def _serve_alone(settings: Settings, ready: Callable[[str], None]) -> None:
     from memsvc.application.services import SWITCHED_OFF, Services
     from memsvc.configuration.bootstrap import await_unlocked_store, build_mask, build_semantic
-    from memsvc.configuration.upkeep import build_daily_backups
+    from memsvc.configuration.upkeep import back_up_today
     from memsvc.core.dates import now_ms
+    from memsvc.entrypoints.daily_backups import DailyBackups
     from memsvc.entrypoints.http.app import create_app
     from memsvc.entrypoints.http.guard import door_of
     from memsvc.entrypoints.http.hiding import hider
@@ -100,7 +102,7 @@ def _serve_alone(settings: Settings, ready: Callable[[str], None]) -> None:
 
     services = Services(store, now_ms, semantic, "" if semantic else SWITCHED_OFF, build_mask())
 
-    backups = build_daily_backups(settings)
+    backups = DailyBackups(lambda pace: back_up_today(settings, date.today(), pace))
 
     def listening(address: str) -> None:
         backups.start()

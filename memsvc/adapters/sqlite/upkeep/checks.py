@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from memsvc.adapters.sqlite.connections import immediate, store_errors
+from memsvc.adapters.sqlite.connections import BUSY_SECONDS, immediate, store_errors
 from memsvc.adapters.sqlite.integrity import fulltext_problems, problems, rebuild_fulltext
 from memsvc.adapters.sqlite.labels import LabelIds
 from memsvc.adapters.sqlite.records import label, read_records
 from memsvc.adapters.sqlite.schema import migrations
-from memsvc.core.errors import MemsvcError
+from memsvc.core.errors import MemsvcError, StoreDamaged, StoreUnavailable
 from memsvc.core.ports.upkeep import Finding
 from memsvc.core.records import SHAPES, Kind
 
@@ -41,18 +41,22 @@ def check_store(store: Path, *, thorough: bool) -> list[Finding]:
             found.append(_check_pages(connection))
             if found[-1].ok:
                 found += [_check_indexed(connection, kind) for kind in Kind]
-                found += [_check_rows(connection, *each) for each in _strays()]
+                found += _check_rows(connection)
             connection.execute("COMMIT")
             if thorough and all(each.ok for each in found):
                 found += [_check_fulltext(connection, kind) for kind in Kind]
             return found
+    except StoreDamaged as error:
+        return [Finding("file", False, error.detail, STOP_AND_FIX, SALVAGE)]
+    except StoreUnavailable as error:  # locked, or newer than we are: no fault of the file
+        return [Finding("file", False, error.detail, "memsvc status")]
     except MemsvcError as error:
         return [Finding("file", False, error.detail, STOP_AND_FIX, SALVAGE)]
 
 
 def _open(store: Path) -> sqlite3.Connection:
     uri = f"{store.absolute().as_uri()}?mode=rw"
-    return sqlite3.connect(uri, uri=True, timeout=10, isolation_level=None)
+    return sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
 
 
 def _check_schema(connection: sqlite3.Connection) -> Finding:
@@ -144,12 +148,19 @@ def _strays() -> Iterator[tuple[str, str, str]]:
         yield "labels", what, f"{table} WHERE label NOT IN (SELECT id FROM labels)"
 
 
-def _check_rows(connection: sqlite3.Connection, part: str, what: str, sql: str) -> Finding:
-    try:
-        count = _count(connection, sql)
-    except sqlite3.DatabaseError as error:
-        return Finding(part, False, str(error), STOP_AND_FIX, SALVAGE)
-    return Finding(part, not count, f"{count:,} {what}", "" if not count else FIX, ROWS)
+def _check_rows(connection: sqlite3.Connection) -> list[Finding]:
+    """One finding for each part: what belongs to no record, and what records lack."""
+    wrong: dict[str, list[str]] = {}
+    for part, what, sql in _strays():
+        faults = wrong.setdefault(part, [])
+        if count := _count(connection, sql):
+            faults.append(f"{count:,} {what}")
+    return [
+        Finding(part, False, "; ".join(faults), FIX, ROWS)
+        if faults
+        else Finding(part, True, "they fit the records")
+        for part, faults in wrong.items()
+    ]
 
 
 def _count(connection: sqlite3.Connection, source: str) -> int:

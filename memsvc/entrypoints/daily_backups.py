@@ -11,8 +11,8 @@ from memsvc.core.ports.upkeep import Stopped
 CHECK_SECONDS: Final = 600.0
 """Seconds between two looks at whether today's backup is there."""
 
-PAUSE_SECONDS: Final = 0.001
-"""The pause after each piece of work of about as long: searches go first."""
+PAUSE_SECONDS: Final = 0.005
+"""The pause after each piece of work, which takes a millisecond or two: searches go first."""
 
 _log = logging.getLogger("memsvc")
 
