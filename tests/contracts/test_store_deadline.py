@@ -34,7 +34,7 @@ def named(name: str) -> Observation:
 
 def outlast() -> None:
     """Wait until this thread's deadline is over."""
-    wait_until(lambda: not deadline.left())
+    wait_until(lambda: deadline.left(None) == 0)
 
 
 @pytest.mark.parametrize("use", USES.values(), ids=USES)

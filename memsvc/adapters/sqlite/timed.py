@@ -21,6 +21,6 @@ class TimedConnection(sqlite3.Connection):
         `patience` seconds, and no longer than the deadline allows.
         """
         with deadline.interrupted_by(self.interrupt):
-            wait = round(1000 * min(patience, deadline.left()))
+            wait = round(1000 * min(patience, deadline.left(patience)))
             self.execute(f"PRAGMA busy_timeout = {wait}")
             yield

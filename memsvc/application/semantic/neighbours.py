@@ -4,7 +4,6 @@ import contextlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
-from threading import TIMEOUT_MAX
 from typing import Final
 
 from memsvc.application.semantic.indexer import Indexer, Loaded, native_errors
@@ -121,7 +120,7 @@ class Neighbours:
 
     def _vector_of(self, text: str) -> Vector:
         try:
-            return self._embedding(text).result(deadline.left(TIMEOUT_MAX))
+            return self._embedding(text).result(deadline.left(None))
         except TimeoutError:
             raise deadline.exceeded() from None
         except Exception:

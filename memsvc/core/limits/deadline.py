@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from memsvc.core.errors import DeadlineExceeded
 
@@ -19,6 +19,7 @@ AGAIN_SECONDS: Final = 0.02
 """Pause between two interruptions: one that comes between two statements is lost."""
 
 Interrupt = Callable[[], None]
+Default = TypeVar("Default")
 
 
 @dataclass(eq=False)
@@ -48,12 +49,12 @@ def within(
 ) -> Iterator[None]:
     """Within it, this thread's work is stopped `seconds` after it `began`, which is now by default.
 
-    A deadline inside another cannot extend it.
+    A deadline inside another cannot extend it; an infinite one is none.
     """
     start = time.monotonic() if began is None else began
     outer = _current.get()
     end = min(start + seconds, outer.end if outer else math.inf)
-    token = _current.set(Deadline(start, end, advice))
+    token = _current.set(Deadline(start, end, advice) if end < math.inf else None)
     try:
         yield
     finally:
@@ -67,7 +68,7 @@ def check() -> None:
         raise current.exceeded()
 
 
-def left(default: float = math.inf) -> float:
+def left(default: Default) -> float | Default:
     """The seconds that this thread has left; the default without a deadline."""
     current = _current.get()
     return current.left() if current else default
