@@ -168,10 +168,10 @@ def content_hash(record: Record) -> int:
     return int.from_bytes(digest) >> 1
 
 
-def content_source_id(record: Record) -> str:
+def content_source_id(record: Record, *, dated: bool = True) -> str:
     """The source id of a record that was given none: from its content and, if given, its date.
 
     The same record sent twice is then stored once, and "go on" sent on two days is stored twice.
     """
-    when = f"-{record.created_at_epoch}" if record.created_at_epoch else ""
+    when = f"-{record.created_at_epoch}" if record.created_at_epoch and dated else ""
     return f"content-{content_hash(record):016x}{when}"

@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import requests
 
@@ -14,6 +15,9 @@ PROBE_SECONDS = (0.5, 1.25)
 
 ANSWER_SECONDS = (0.5, 30.0)
 """The same for the request that follows: a large store may take long."""
+
+WORK_SECONDS = (0.5, 600.0)
+"""The same for a request with a body: it changes records, maybe many."""
 
 HEALTH = "/api/health"
 
@@ -36,6 +40,7 @@ def ask_worker(
     pairs: Sequence[tuple[str, str]] = (),
     *,
     accept: str = "application/json",
+    body: Mapping[str, Any] | None = None,
 ) -> requests.Response:
     """The worker's answer. Raises StoreUnavailable with the command that starts a worker.
 
@@ -50,7 +55,10 @@ def ask_worker(
         health = session.get(f"{where}{HEALTH}", timeout=PROBE_SECONDS)
         if (method, path) == ("GET", HEALTH) and not pairs:
             return health
-        return session.request(method, f"{where}{path}", params=list(pairs), timeout=ANSWER_SECONDS)
+        seconds = ANSWER_SECONDS if body is None else WORK_SECONDS
+        return session.request(
+            method, f"{where}{path}", params=list(pairs), json=body, timeout=seconds
+        )
     except requests.RequestException as error:
         raise StoreUnavailable(_sentence(where, error)) from error
     finally:

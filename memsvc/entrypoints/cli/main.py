@@ -14,6 +14,7 @@ from memsvc.entrypoints.cli.operations import (
     ask,
     print_answer,
 )
+from memsvc.entrypoints.cli.privacy import scrub_store
 from memsvc.entrypoints.cli.skill import skill
 from memsvc.entrypoints.cli.worker import WORKER_COMMANDS
 
@@ -25,7 +26,7 @@ def memsvc() -> None:
 
 
 add_operations(memsvc)
-for command in (*WORKER_COMMANDS, import_, skill):
+for command in (*WORKER_COMMANDS, import_, scrub_store, skill):
     memsvc.add_command(command)
 
 
