@@ -176,6 +176,63 @@ class MemoryStore:
                     self._leave(WORK, "", work_hash(*key))
             return bool(found)
 
+    def forget_all(self, refs):
+        with self.lock:
+            return sum(map(self.forget, refs))
+
+    def rewrite(self, records=(), work_sessions=()):
+        with self.lock:
+            self._next()
+            for before, after in work_sessions:
+                known, last = self.work.pop(work_of(before), (None, 0))
+                taken = {"project": after.project, "session_id": after.session_id}
+                if known and work_of(after) not in self.work:
+                    renamed = replace(known, **taken, status=after.status)
+                    self.work[work_of(after)] = renamed, last
+            return sum(self._rewrite(before, after) for before, after in records)
+
+    def _rewrite(self, before, after):
+        held = [row for row in self.rows if not row.is_forgotten]
+        row = next((row for row in held if row.record == before), None)
+        if not row:
+            return False
+        if any(each is not row and source_of(each.record) == source_of(after) for each in held):
+            row.is_forgotten, row.waiting = True, 0
+            row.record = replace(before, source_id=f"dropped {row.ref}", source="")
+        elif content_hash(before) != content_hash(after):
+            row.record, row.waiting, row.moment = after, self._next(), after.created_at_epoch
+        else:
+            row.record = after
+        row.kept, row.changed = ("", None), self._next()
+        self._drop_empty_work(before)
+        moment = after.created_at_epoch
+        names = {"session_id": after.session_id, "project": after.project, "status": "unknown"}
+        self._span(WorkSession(**names, started_at_epoch=moment), moment)
+        return True
+
+    def rename_forgotten(self, name):
+        gone = [row for row in self.rows if row.is_forgotten]
+        before = [row.record for row in gone]
+        for row in gone:
+            it = row.record
+            row.record = replace(it, source=name(it.source), source_id=name(it.source_id))
+        traces = list(self.traces.values())
+        self.traces = {}
+        for it in traces:
+            self._leave(*astuple(replace(it, source=name(it.source), source_id=name(it.source_id))))
+        return sum(row.record != record for row, record in zip(gone, before, strict=True))
+
+    def sweep(self):
+        self.rebuilt += 1
+        return True
+
+    def work_sessions(self):
+        held = sorted(self.seen.work.items())
+        return [replace(session, last_at_epoch=last) for _, (session, last) in held]
+
+    def from_sources(self, kind, sources):
+        return {record.id for record in self._selected([kind]) if record.source in sources}
+
     def _leave(self, *trace):
         self.traces.setdefault(trace[:3], Trace(*trace))
 

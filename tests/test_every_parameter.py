@@ -24,6 +24,7 @@ TEXTS = {
     "anchor": ["12", "S3"],
     "ids": ["12,S3", "S3,12"],
     "operation": ["timeline", "batch"],
+    "source": ["samples", "none such"],
 }
 """Values for a text parameter that is no filter; of any other, its name."""
 
@@ -91,7 +92,7 @@ PARAMETERS = [
 def test_every_parameter_has_an_effect(
     request: pytest.FixtureRequest, operation: Operation, parameter: Parameter
 ) -> None:
-    changes = operation.method == "DELETE"
+    changes = operation.method == "DELETE" or operation.name == "forget"
     client = request.getfixturevalue("own_samples" if changes else "semantic_client")
     for one, other in pairs(operation, parameter):
         found = answer(client, operation, one), answer(client, operation, other)

@@ -501,6 +501,27 @@ OPERATIONS: tuple[Operation, ...] = (
         )
         for kind in ALL
     ),
+    Operation(
+        name="forget",
+        path="/api/forget",
+        command="forget",
+        summary="Forget all records that match all criteria, permanently; give one or more.",
+        when="only when the user asks for these memories to be forgotten; with dry_run=1 first",
+        read=requests.forget_request,
+        run=writing.forget_many,
+        kinds=ALL,
+        result=Result.DOCUMENT,
+        parameters={
+            **parameters.forgetting(),
+            **parameters.filters(*ALL),
+            **parameters.dry_run(),
+        },
+        method="POST",
+        body="parameters",
+        sample='{"project":"no such project","dry_run":"1"}',
+        cost="about 100 tokens",
+        errors=WRITING,
+    ),
 )
 
 TEN: Final = tuple(operation for operation in OPERATIONS if operation.skill)

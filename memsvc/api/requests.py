@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from memsvc.application.requests import (
     BatchRequest,
+    ForgetRequest,
     HelpRequest,
     NearestRequest,
     RecentRequest,
@@ -15,7 +16,7 @@ from memsvc.application.requests import (
 )
 from memsvc.core.dates import DAY_MS, HOUR_MS, Date
 from memsvc.core.errors import BadRequest
-from memsvc.core.filters import FIELDS, Filter, Groups
+from memsvc.core.filters import EVERYTHING, FIELDS, Filter, Groups
 from memsvc.core.query import Query, parse
 from memsvc.core.recency import latest_moment
 from memsvc.core.records import Kind, Ref
@@ -169,6 +170,41 @@ def write_request(call: Call, kind: Kind | None = None) -> WriteRequest:
     return WriteRequest(
         records=body.records, work_sessions=body.work_sessions, refused=body.refused
     )
+
+
+def forget_request(call: Call) -> ForgetRequest:
+    """What to forget. Raises BadRequest if nothing limits it, or less than was meant would."""
+    given, query = call.values, parse(call.values.get("query") or "")
+    _require_whole(given.get("query"), query)
+    request = ForgetRequest(
+        selection=Filter(_groups(given, query), *_span(call)),
+        query=query,
+        sources=tuple(given.get("source") or ()),
+        dry_run=given["dry_run"] == "1",
+    )
+    if request.selection == EVERYTHING and not (request.sources or query.searchable):
+        names = ", ".join([*parameters.filters(*Kind), *parameters.forgetting()])
+        message = f"nothing says what to forget; give one or more of these: {names}"
+        raise BadRequest(f"Nothing was forgotten: {message}", {"query": [message]})
+    return request
+
+
+def _span(call: Call) -> tuple[int | None, int | None]:
+    """The first and last time (ms) of what is to be forgotten."""
+    since, until = call.values.get("since"), call.values.get("until")
+    if since and until and since.first(call.now) > until.last(call.now):
+        raise BadRequest.of(
+            "since", f"given {since.text!r}, which is after until; give the earlier first"
+        )
+    return since and since.first(call.now), until and until.last(call.now)
+
+
+def _require_whole(text: str | None, query: Query) -> None:
+    """Raise BadRequest for a query of which a part would be ignored: more would be forgotten."""
+    if query.ignored:
+        raise BadRequest.of("query", f"has {query.ignored} terms too many; give fewer")
+    if text and not (query.searchable or query.filters or query.excludes):
+        raise BadRequest.of("query", "has no letter or digit to search for; use words")
 
 
 def help_request(call: Call) -> HelpRequest:

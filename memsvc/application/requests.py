@@ -94,6 +94,18 @@ class WriteRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ForgetRequest:
+    """What to forget: the records that a filter selects, that hold all words of a query, and that
+    came from one of the sources, if any is given. With `dry_run` nothing is forgotten.
+    """
+
+    selection: Filter
+    query: Query = NO_QUERY
+    sources: tuple[str, ...] = ()
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HelpRequest:
     """Help for all operations, or for one; `base` is the worker's address."""
 

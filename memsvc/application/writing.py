@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from memsvc.application.privacy import intake
-from memsvc.application.requests import WriteRequest
+from memsvc.application.privacy.forgetting import forget_matching
+from memsvc.application.requests import ForgetRequest, WriteRequest
 from memsvc.application.services import Services
 from memsvc.core.errors import NotFound
 from memsvc.core.ports.masking import Mask
@@ -41,6 +42,11 @@ def _masked(refused: Mapping[str, Any], mask: Mask) -> dict[str, Any]:
         for name, messages in refused["errors"].items()
     }
     return {**refused, "errors": errors}
+
+
+def forget_many(services: Services, request: ForgetRequest) -> dict[str, Any]:
+    """Forget all records that a request selects."""
+    return forget_matching(services.store, request)
 
 
 def forget(services: Services, ref: Ref) -> dict[str, Any]:

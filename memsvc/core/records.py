@@ -179,10 +179,10 @@ def work_hash(project: str, session_id: str) -> str:
     return hashlib.blake2b(named, digest_size=16).hexdigest()
 
 
-def content_source_id(record: Record) -> str:
+def content_source_id(record: Record, *, dated: bool = True) -> str:
     """The source id of a record that was given none: from its content and, if given, its date.
 
     The same record sent twice is then stored once, and "go on" sent on two days is stored twice.
     """
-    when = f"-{record.created_at_epoch}" if record.created_at_epoch else ""
+    when = f"-{record.created_at_epoch}" if record.created_at_epoch and dated else ""
     return f"content-{content_hash(record):016x}{when}"

@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import requests
 
@@ -17,6 +18,9 @@ PROBE_SECONDS = (0.5, 1.25)
 
 ANSWER_SECONDS = (0.5, 30.0)
 """The same for the request that follows: a large store may take long."""
+
+WORK_SECONDS = (0.5, 600.0)
+"""The same for a request with a body: it changes records, maybe many."""
 
 HEALTH = "/api/health"
 
@@ -36,6 +40,7 @@ def ask_worker(
     pairs: Sequence[tuple[str, str]] = (),
     *,
     accept: str = "application/json",
+    body: Mapping[str, Any] | None = None,
 ) -> requests.Response:
     """The worker's answer. Raises StoreUnavailable with the command that starts a worker.
 
@@ -55,7 +60,8 @@ def ask_worker(
             method,
             f"{where}{path}",
             params=list(pairs),
-            timeout=ANSWER_SECONDS,
+            json=body,
+            timeout=ANSWER_SECONDS if body is None else WORK_SECONDS,
             allow_redirects=False,
         )
     except requests.RequestException as error:

@@ -43,8 +43,8 @@ MAX_SHOWN: Final = 80
 SPELLINGS = (
     *((field.parameter, *field.spellings) for field in FIELDS.values()),
     ("kinds", "kind"),
-    ("dateStart", "date_start", "date_from", "dateRange[start]"),
-    ("dateEnd", "date_end", "date_to", "dateRange[end]"),
+    ("dateStart", "date_start", "date_from", "dateRange[start]", "since"),
+    ("dateEnd", "date_end", "date_to", "dateRange[end]", "until"),
 )
 """Names that clients use for the same parameter; the operation's own name comes first."""
 
@@ -280,6 +280,23 @@ def dates() -> Fields:
         "days": Days(metadata={"description": days}),
     }
     return seldom({name: members[name] for name in members if name != "days"}) | members
+
+
+def forgetting() -> Fields:
+    """The parameters that say what to forget, besides the filters."""
+    given = {"description": "forget only what was made since then: the forms of until"}
+    return {
+        "query": text("words that a record must hold, all of them"),
+        "since": DateField(metadata=given),
+        "until": DateField(
+            metadata={"description": f"forget only what was made until then: {FORMS}"}
+        ),
+        "source": text_list("names of sources, such as git or api"),
+    }
+
+
+def dry_run() -> Fields:
+    return {"dry_run": choice("1: only tell what would be forgotten", "0", "0", "1")}
 
 
 def rendering() -> Fields:

@@ -21,7 +21,23 @@ class Batch:
     merge_within: int | None = None
 
 
-Action = Batch | Ref
+@dataclass(frozen=True)
+class Many:
+    """Refs that are forgotten together."""
+
+    refs: tuple[Ref, ...]
+
+
+@dataclass(frozen=True)
+class Rename:
+    """Every record of a project and a work session gets another project and text."""
+
+    project: str
+    session_id: str
+    text: str
+
+
+Action = Batch | Ref | Many | Rename
 """A ref is forgotten."""
 
 moments = st.sampled_from([NOW - 40 * DAY, NOW - DAY, NOW - 500, NOW])
@@ -50,7 +66,11 @@ batches = st.builds(
     st.sampled_from([None, 0, DAY]),
 )
 refs = st.builds(Ref, st.sampled_from(list(Kind)), st.integers(1, 5))
-histories = st.lists(st.one_of(batches, batches, refs), min_size=1, max_size=6)
+many = st.builds(Many, st.lists(refs, max_size=4, unique=True).map(tuple))
+renames = st.builds(
+    Rename, st.sampled_from(["api", "shop"]), st.sampled_from(["", "s1", "s2"]), st.just("masked")
+)
+histories = st.lists(st.one_of(batches, batches, refs, many, renames), min_size=1, max_size=6)
 
 VALUES = {
     "type": ["bugfix", "BUGFIX", "decision", "odd type", "none such"],
@@ -79,11 +99,29 @@ def _with_text(record: Record, text: str) -> Record:
     return replace(plain, **{names[type(record).__name__]: text})
 
 
-def play(store: Store, action: Action) -> list[Receipt] | bool:
+def play(store: Store, action: Action) -> list[Receipt] | int:
     """What a store answers to one action."""
     if isinstance(action, Ref):
         return store.forget(action)
+    if isinstance(action, Many):
+        return store.forget_all(action.refs)
+    if isinstance(action, Rename):
+        return _rename(store, action)
     return store.write(action.records, action.work_sessions, merge_within=action.merge_within)
+
+
+def _rename(store: Store, action: Rename) -> int:
+    changes = [
+        (record, replace(_with_text(record, action.text), id=record.id, project="masked"))
+        for record in everything(store).values()
+        if (record.project, record.session_id) == (action.project, action.session_id)
+    ]
+    sessions = [
+        (session, replace(session, project="masked"))
+        for session in store.work_sessions()
+        if (session.project, session.session_id) == (action.project, action.session_id)
+    ]
+    return store.rewrite(changes, sessions)
 
 
 def everything(store: Store) -> dict[Ref, Record]:

@@ -89,7 +89,7 @@ class Connections:
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
         """The turn to write. Raises DeadlineExceeded if it does not come in time."""
-        if not self._write_lock.acquire(timeout=min(deadline.left(), threading.TIMEOUT_MAX)):
+        if not self._write_lock.acquire(timeout=deadline.left(-1)):
             raise deadline.exceeded()
         try:
             yield
@@ -109,11 +109,11 @@ class Connections:
                 finally:
                     self._keeper_lock.release()
 
-    def empty_wal(self, patience: int = EMPTY_WAL_MS) -> None:
+    def empty_wal(self, patience: int = EMPTY_WAL_MS) -> bool:
         """Move all of the log into the database, so that no forgotten text stays in it.
 
-        It waits so many ms for reads that still need the log, otherwise it is done after one of
-        the next reads or writes.
+        It waits so many ms for reads that still need the log; if they do not end it is done after
+        one of the next reads or writes, and the answer is False.
         """
         reader = getattr(self._local, "connection", None)
         waits_for_itself = reader is not None and reader.in_transaction
@@ -122,6 +122,7 @@ class Connections:
             (blocked, *_) = self._keeper.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             self._keeper.execute(f"PRAGMA busy_timeout = {KEEPER_MS}")
             self._wal_is_due = bool(blocked)
+            return not blocked
 
     def _empty_wal_if_due(self) -> None:
         if self._wal_is_due:

@@ -42,6 +42,16 @@ def selected_ids(reader: sqlite3.Connection, kind: Kind, selection: Filter) -> l
     return [id for id, _ in reader.execute(sql, values)]
 
 
+def from_sources(reader: sqlite3.Connection, kind: Kind, sources: Sequence[str]) -> set[int]:
+    """The ids of all records of a kind that came from any of these sources."""
+    rows = reader.execute(
+        f"""SELECT id FROM {SHAPES[kind].table}
+            WHERE source IN (SELECT value FROM json_each(?))""",
+        (json.dumps(list(sources)),),
+    )
+    return {id for (id,) in rows}
+
+
 def selected_among(
     reader: sqlite3.Connection, kind: Kind, selection: Filter, ids: Sequence[int]
 ) -> set[int]:

@@ -249,18 +249,12 @@ def _unlabel(writer: sqlite3.Connection, kind: Kind, record: Record, labels: Lab
     )
 
 
-def forget_record(writer: sqlite3.Connection, ref: Ref) -> bool:
+def forget_record(writer: sqlite3.Connection, ref: Ref, labels: LabelIds) -> bool:
     """Remove a record everywhere and keep imports from restoring it; False if it does not exist."""
     record = _find(writer, ref.kind, "id = ?", ref.id)
     if record is None:
         return False
-    labels = LabelIds(writer)
-    _unlabel(writer, ref.kind, record, labels)
-    labels.drop_unused(ref.kind, labels_of(record))
-    table = SHAPES[ref.kind].table
-    writer.execute(f"DELETE FROM {table} WHERE id = ?", (ref.id,))
-    # deleted words stay in the FTS index until its segments are merged
-    writer.execute(f"INSERT INTO {table}_fts ({table}_fts) VALUES ('optimize')")
+    _remove(writer, ref.kind, record, labels)
     writer.execute(
         """INSERT OR IGNORE INTO forgotten (kind, source, source_id, content_hash,
                created_at_epoch) VALUES (?, ?, ?, ?, ?)""",
@@ -277,6 +271,49 @@ def forget_record(writer: sqlite3.Connection, ref: Ref) -> bool:
         [(work_hash(*session),) for session in _drop_empty_work_sessions(writer, record)],
     )
     return True
+
+
+def _remove(writer: sqlite3.Connection, kind: Kind, record: Record, labels: LabelIds) -> None:
+    _unlabel(writer, kind, record, labels)
+    labels.drop_unused(kind, labels_of(record))
+    writer.execute(f"DELETE FROM {SHAPES[kind].table} WHERE id = ?", (record.id,))
+
+
+def rewrite_record(
+    writer: sqlite3.Connection, before: Record, after: Record, labels: LabelIds
+) -> bool:
+    """Overwrite a record, or drop it where another has its source and source id by now.
+
+    False if it is not as `before` any more.
+    """
+    kind = kind_of(before)
+    if _find(writer, kind, "id = ?", before.id) != before:
+        return False
+    twin = _stored(writer, kind, after)
+    if twin and twin.id != before.id:
+        _remove(writer, kind, before, labels)
+        _drop_empty_work_sessions(writer, before)
+        return True
+    _update(writer, kind, after, labels)
+    writer.execute(f"DELETE FROM {SHAPES[kind].table}_vectors WHERE id = ?", (before.id,))
+    return True
+
+
+def rename_forgotten(writer: sqlite3.Connection, name: Callable[[str], str]) -> int:
+    """Change the sources and source ids of forgotten records; returns how many changed."""
+    rows = writer.execute(
+        "SELECT source, source_id, kind FROM forgotten WHERE kind <> 'work'"
+    ).fetchall()
+    renamed = [
+        (name(source), name(source_id), kind, source, source_id) for source, source_id, kind in rows
+    ]
+    changed = [row for row in renamed if row[:2] != row[3:]]
+    writer.executemany(
+        """UPDATE OR REPLACE forgotten SET source = ?, source_id = ?
+           WHERE kind = ? AND source = ? AND source_id = ?""",
+        changed,
+    )
+    return len(changed)
 
 
 def _drop_empty_work_sessions(writer: sqlite3.Connection, record: Record) -> list[tuple[str, str]]:

@@ -27,8 +27,14 @@ from memsvc.adapters.sqlite.integrity import table_problems
 from memsvc.adapters.sqlite.labels import LabelIds
 from memsvc.adapters.sqlite.schema import migrations
 from memsvc.adapters.sqlite.schema.mending import mend_fulltext
+from memsvc.adapters.sqlite.sweeping import optimize, sweep
 from memsvc.adapters.sqlite.upkeep.backups import back_up_before_migration
-from memsvc.adapters.sqlite.work_sessions import count_work_sessions, recent_work
+from memsvc.adapters.sqlite.work_sessions import (
+    all_work_sessions,
+    count_work_sessions,
+    recent_work,
+    rename_work_session,
+)
 from memsvc.core.economics import Economics
 from memsvc.core.errors import StoreUnavailable
 from memsvc.core.filters import Filter
@@ -156,10 +162,48 @@ class SqliteStore:
     def forget(self, ref: Ref) -> bool:
         with self._connections.transaction() as writer:
             writer.execute("UPDATE generation SET number = number + 1")
-            found = records.forget_record(writer, ref)
+            found = records.forget_record(writer, ref, LabelIds(writer))
+            optimize(writer, SHAPES[ref.kind].table)
         if found:
             self._connections.empty_wal()
         return found
+
+    def forget_all(self, refs: Iterable[Ref]) -> int:
+        with self._connections.transaction() as writer:
+            labels = LabelIds(writer)
+            writer.execute("UPDATE generation SET number = number + 1")
+            return sum(records.forget_record(writer, ref, labels) for ref in refs)
+
+    def rewrite(
+        self,
+        records_: Iterable[tuple[Record, Record]] = (),
+        work_sessions: Iterable[tuple[WorkSession, WorkSession]] = (),
+    ) -> int:
+        with self._connections.transaction() as writer:
+            labels = LabelIds(writer)
+            for named, renamed in work_sessions:
+                rename_work_session(writer, named, renamed)
+            done = [
+                after
+                for before, after in records_
+                if records.rewrite_record(writer, before, after, labels)
+            ]
+            records.touch_work_sessions(writer, done)
+            writer.execute("UPDATE generation SET number = number + 1")
+            return len(done)
+
+    def rename_forgotten(self, name: Callable[[str], str]) -> int:
+        with self._connections.transaction() as writer:
+            return records.rename_forgotten(writer, name)
+
+    def sweep(self) -> bool:
+        return sweep(self._connections)
+
+    def work_sessions(self) -> list[WorkSession]:
+        return all_work_sessions(self._read())
+
+    def from_sources(self, kind: Kind, sources: Sequence[str]) -> set[int]:
+        return listing.from_sources(self._read(), kind, sources)
 
     def last_ids(self) -> dict[Kind, int]:
         return {kind: records.last_id(self._read(), kind) for kind in Kind}

@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from dataclasses import replace
+from dataclasses import fields, replace
 
 from memsvc.adapters.sqlite.labels import Sql, label_groups
 from memsvc.adapters.sqlite.listing import count_selected, select_page
@@ -128,3 +128,27 @@ def _entry(
     }
     counts = {kind: count_selected(reader, kind, inside) for kind in Kind}
     return WorkEntry(session, last, hits, counts)
+
+
+def all_work_sessions(reader: sqlite3.Connection) -> list[WorkSession]:
+    """Every work session, by project and id."""
+    rows = reader.execute(
+        """SELECT session_id, project, started_at_epoch, completed_at_epoch, status, last_at_epoch
+           FROM work_sessions ORDER BY project_key, session_id"""
+    )
+    names = [field.name for field in fields(WorkSession)]
+    return [WorkSession(**dict(zip(names, row, strict=True))) for row in rows]
+
+
+def rename_work_session(
+    writer: sqlite3.Connection, before: WorkSession, after: WorkSession
+) -> None:
+    """Change the project and the id of a work session; one that has them already stays."""
+    key = before.project.casefold(), before.session_id
+    writer.execute(
+        """UPDATE OR IGNORE work_sessions SET project_key = ?, project = ?, session_id = ?,
+               status = ? WHERE project_key = ? AND session_id = ?""",
+        (after.project.casefold(), after.project, after.session_id, after.status, *key),
+    )
+    if key != (after.project.casefold(), after.session_id):
+        writer.execute("DELETE FROM work_sessions WHERE project_key = ? AND session_id = ?", key)

@@ -168,6 +168,38 @@ class Store(Protocol):
         its work sessions.
         """
 
+    def forget_all(self, refs: Iterable[Ref]) -> int:
+        """Forget a batch of records, all or nothing, and say how many there were.
+
+        It is `forget` for each, but faster; `sweep` completes it.
+        """
+
+    def rewrite(
+        self,
+        records: Iterable[tuple[Record, Record]] = (),
+        work_sessions: Iterable[tuple[WorkSession, WorkSession]] = (),
+    ) -> int:
+        """Overwrite stored records and rename work sessions, all or nothing: (before, after) pairs.
+
+        A record that is not as `before` any more is left alone; the answer counts the others. One
+        that takes on the source and source id of another is dropped, because that stands for it.
+        Vectors of what was overwritten are dropped, and made anew. `sweep` completes it.
+        """
+
+    def rename_forgotten(self, name: Callable[[str], str]) -> int:
+        """Change the sources and source ids by which forgotten records are known; how many."""
+
+    def sweep(self) -> bool:
+        """Leave nothing of removed and overwritten texts in any file, once the semantic index is
+        rebuilt too, which it asks for. False if a reader kept them in the log for now.
+        """
+
+    def work_sessions(self) -> list[WorkSession]:
+        """All work sessions, by project and id."""
+
+    def from_sources(self, kind: Kind, sources: Sequence[str]) -> set[int]:
+        """The ids of all records of a kind that came from any of these sources."""
+
     def last_ids(self) -> dict[Kind, int]:
         """The highest id that each kind has given out, to forgotten records too; 0 at first."""
 

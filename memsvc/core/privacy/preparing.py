@@ -34,9 +34,15 @@ def prepare_record(record: Record, mask: Mask) -> Prepared[Record]:
         return prepared
     if prepared.private and not _has_text(kept):
         return Prepared(None, prepared.secrets, private=True)
-    if record.source_id == content_source_id(record):
-        kept = replace(kept, source_id=content_source_id(kept))
-    return replace(prepared, item=kept)
+    return replace(prepared, item=_with_source_id(record, kept))
+
+
+def _with_source_id(record: Record, kept: Record) -> Record:
+    """The record with an id made from its new content, if its id was made from its content."""
+    before, after = content_source_id(record, dated=False), content_source_id(kept, dated=False)
+    if not record.source_id.startswith(before):
+        return kept
+    return replace(kept, source_id=after + record.source_id.removeprefix(before))
 
 
 def prepare_work_session(session: WorkSession, mask: Mask) -> Prepared[WorkSession]:

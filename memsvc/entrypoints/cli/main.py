@@ -16,6 +16,7 @@ from memsvc.entrypoints.cli.operations import (
     ask,
     print_answer,
 )
+from memsvc.entrypoints.cli.privacy import scrub_store
 from memsvc.entrypoints.cli.skill import skill
 from memsvc.entrypoints.cli.worker import WORKER_COMMANDS
 
@@ -27,7 +28,7 @@ def memsvc() -> None:
 
 
 add_operations(memsvc)
-for command in (*WORKER_COMMANDS, *BACKUP_COMMANDS, doctor, import_, skill):
+for command in (*WORKER_COMMANDS, *BACKUP_COMMANDS, doctor, scrub_store, import_, skill):
     memsvc.add_command(command)
 
 

@@ -1,6 +1,7 @@
 """The commands that query the worker, generated from the table of operations."""
 
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -77,10 +78,16 @@ def _exit_code(error: MemsvcError) -> int:
     return NOT_FOUND if isinstance(error, NotFound) else FAILED
 
 
-def ask(method: str, path: str, pairs: list[tuple[str, str]], accept: str) -> requests.Response:
+def ask(
+    method: str,
+    path: str,
+    pairs: list[tuple[str, str]],
+    accept: str,
+    body: Mapping[str, Any] | None = None,
+) -> requests.Response:
     """The worker's answer; without a worker, exit with a sentence on standard error."""
     try:
-        return ask_worker(load_settings(), method, path, pairs, accept=accept)
+        return ask_worker(load_settings(), method, path, pairs, accept=accept, body=body)
     except StoreUnavailable as error:
         click.echo(f"memsvc: {error.detail}", err=True)
         sys.exit(NO_WORKER)
@@ -108,7 +115,10 @@ def _operation_command(operation: Operation, name: str) -> click.Command:
             path = path.replace(f"<{pair[0]}>", pair[1])
             pairs.remove(pair)
         accept = "application/json" if as_json else "text/markdown"
-        print_answer(ask(operation.method, path, pairs, accept))
+        if operation.body:
+            print_answer(ask(operation.method, path, [], accept, _body(pairs)))
+        else:
+            print_answer(ask(operation.method, path, pairs, accept))
 
     found = parameters_of(operation.schema.fields)
     taken = [each for each in found if each.name not in parameters.rendering()]
@@ -123,6 +133,11 @@ def _operation_command(operation: Operation, name: str) -> click.Command:
         help=summary,
         short_help=operation.summary,
     )
+
+
+def _body(pairs: list[tuple[str, str]]) -> dict[str, Any]:
+    """The parameters as a JSON object; one that is repeated has a list."""
+    return {name: [v for n, v in pairs if n == name] for name, _ in pairs}
 
 
 def _identifier(name: str) -> str:
@@ -142,12 +157,19 @@ def _click_parameter(operation: Operation, parameter: Parameter) -> click.Parame
         return _argument(operation, parameter)
     facts = parameter.as_json() | {"type": "", "required": False}
     flags = [f"--{parameter.name}", f"--{parameter.name.replace('_', '-')}"]
+    switch: dict[str, Any] = {"is_flag": False, "flag_value": "1"} if _is_switch(parameter) else {}
     return click.Option(
         [*dict.fromkeys(flags), _identifier(parameter.name)],
+        **switch,
         multiple=parameter.type == "list",
         help="; ".join([parameter.description, *facts_of(facts)]),
         metavar=parameter.type.upper(),
     )
+
+
+def _is_switch(parameter: Parameter) -> bool:
+    """Whether an option alone means 1."""
+    return parameter.allowed == ("0", "1")
 
 
 def _argument(operation: Operation, parameter: Parameter) -> click.Argument:
@@ -161,7 +183,7 @@ def _argument(operation: Operation, parameter: Parameter) -> click.Argument:
 
 GROUPS = {
     "show": "Read one full record.",
-    "forget": "Forget one record permanently.",
+    "forget": "Forget one record permanently, or all that match.",
 }
 """Help for command groups that are not operations themselves."""
 
