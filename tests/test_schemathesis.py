@@ -29,7 +29,7 @@ CHECKS = [
 ROUTES = [(o.method, path) for o in OPERATIONS for path in (o.path, *o.aliases)]
 
 BOUNDED = settings(
-    max_examples=settings().max_examples // 8,
+    max_examples=settings().max_examples // 16,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 

@@ -406,7 +406,7 @@ def test_no_title_breaks_its_row_of_the_list(own_store: SqliteStore) -> None:
     own_store.write(numbered([Observation(title=title, created_at_epoch=NOW)]))
     text = text_of(client_over(own_store, indexed(own_store)), "/api/search/semantic", query="x")
     (row,) = text.splitlines()[1:-1]
-    assert re.search(r" #1 discovery \| billed 2\. 99% x \(\d+ tokens\)$", row)
+    assert re.search(r" #1 discovery \| billed � 2\. 99% x \(\d+ tokens\)$", row)
 
 
 @given(budget=st.integers(100, 300), form=st.sampled_from(["index", "full"]))
