@@ -20,7 +20,7 @@ from memsvc.adapters.sqlite.vectors import SqliteVectors
 from memsvc.application.privacy.scrubbing import scrub
 from memsvc.application.services import Services
 from memsvc.core.filters import EVERYTHING
-from memsvc.core.records import Kind, Ref, WorkSession
+from memsvc.core.records import Kind, Observation, Ref, WorkSession
 from memsvc.entrypoints.cli.main import memsvc
 from memsvc.entrypoints.http.app import create_app
 from memsvc.schemas.records import load_record
@@ -54,7 +54,7 @@ def fill_unmasked(home: Path, planted: list[Planted]) -> None:
         if record.session_id
     ]
     store.write(records, sessions)
-    (gone,) = store.write([named("x", source="api", source_id=TOKEN)])
+    (gone,) = store.write([Observation(title="x", source="api", source_id=TOKEN)])
     assert gone.ref
     store.forget(gone.ref)
     store.close()
@@ -154,7 +154,7 @@ def test_two_records_that_say_the_same_once_masked_become_one(own_store: SqliteS
     assert masking.post("/api/observations", json=item).get_json()["stored"] == 1
     scrub(own_store, mask_secrets)
     (left,) = own_store.records([FIRST, Ref(Kind.OBSERVATION, 2)]).values()
-    assert isinstance(left, type(named("x")))
+    assert isinstance(left, Observation)
     assert left.title == f"The key is {MASKED}"
 
 
