@@ -27,8 +27,8 @@ from memsvc.adapters.sqlite.integrity import table_problems
 from memsvc.adapters.sqlite.labels import LabelIds
 from memsvc.adapters.sqlite.schema import migrations
 from memsvc.adapters.sqlite.schema.mending import mend_fulltext
-from memsvc.adapters.sqlite.upkeep.sweeping import optimize, sweep
 from memsvc.adapters.sqlite.upkeep.backups import back_up_before_migration
+from memsvc.adapters.sqlite.upkeep.sweeping import optimize, sweep
 from memsvc.adapters.sqlite.work_sessions import (
     all_work_sessions,
     count_work_sessions,
