@@ -1,6 +1,7 @@
 """Masks secrets: the rules of Kingfisher (MongoDB), and ours in `secrets.yml` beside this file."""
 
 import re
+import threading
 from collections.abc import Iterator
 from functools import cache
 from importlib import resources
@@ -92,8 +93,17 @@ def _private_keys(data: bytes) -> Iterator[Span]:
 # -- everything else ------------------------------------------------------------------------------
 
 
-@cache
+_LOADING: Final = threading.Lock()
+
+
 def _scanner() -> "Scanner":
+    """The scanner; whoever asks first waits for it, 7 s after an install and then half a second."""
+    with _LOADING:
+        return _load()
+
+
+@cache
+def _load() -> "Scanner":
     """The scanner with its compiled rules, which are kept in the user's cache folder."""
     from kingfisher_sdk import Rules, Scanner
 
