@@ -189,7 +189,8 @@ class MemoryStore:
                 if known and work_of(after) not in self.work:
                     renamed = replace(known, **taken, status=after.status)
                     self.work[work_of(after)] = renamed, last
-            return sum(self._rewrite(before, after) for before, after in records)
+            pairs = list(records)
+            return [hit_of(after).ref for before, after in pairs if self._rewrite(before, after)]
 
     def _rewrite(self, before, after):
         held = [row for row in self.rows if not row.is_forgotten]

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 from flask.testing import FlaskClient
 from samples import NOW, RECORDS, fill, named
-from workers import Worker
+from workers import Worker, wait_until
 
 from memsvc.adapters.sqlite.store import SqliteStore
 from memsvc.application.privacy import forgetting
@@ -166,3 +166,23 @@ def test_the_command_forgets_as_the_route_does(live: Worker) -> None:
     assert refused.exit_code == 2
     assert "nothing says what to forget" in refused.stderr
     assert run("observation", "2").exit_code == 0
+
+
+def test_the_files_of_the_semantic_index_keep_nothing_of_it(live_semantic: Worker) -> None:
+    def semantic() -> dict[str, Any]:
+        found: dict[str, Any] = live_semantic.get("/api/readiness").json()["parts"]["semantic"]
+        return found
+
+    def kept_in() -> list[str]:
+        files = [path for path in live_semantic.home.rglob("*") if path.is_file()]
+        return [path.name for path in files if b"zanzibar" in path.read_bytes().lower()]
+
+    items = [{"title": f"note {number}", "project": "zanzibar"} for number in range(10)]
+    live_semantic.post("/api/observations", [*items, {"title": "kept"}])
+    wait_until(lambda: semantic()["ok"] and not semantic()["waiting"])
+    assert "chroma.sqlite3" in kept_in()
+    assert live_semantic.post("/api/forget", {"project": "zanzibar"}).json()["forgotten"] == 10
+    wait_until(
+        lambda: semantic()["rebuilds"] == 1 and semantic()["ok"] and not semantic()["waiting"]
+    )
+    assert kept_in() == []

@@ -6,11 +6,14 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
+from planted import planted_secrets
 
 from memsvc.adapters.importers.claude_mem import default_database, read_claude_mem
+from memsvc.adapters.secrets import mask_secrets
 from memsvc.adapters.sqlite.store import SqliteStore, open_store
 from memsvc.application.importing.ingest import ingest
 from memsvc.application.importing.report import Report
@@ -470,3 +473,28 @@ def test_lists_survive_as_lists(store: SqliteStore, database: Database) -> None:
     database.observation(1, files_read=json.dumps(paths))
     run_import(store, database)
     assert only_record(store).files_read == tuple(paths)
+
+
+def test_secrets_and_private_parts_of_a_database_are_not_kept(
+    store: SqliteStore, database: Database, tmp_path: Path
+) -> None:
+    planted = planted_secrets(Random("claude-mem"), 5)
+    assert len(planted) >= 200
+    places = ["narrative", "title", "subtitle", "facts", "concepts", "files_read", "project"]
+    for number, each in enumerate(planted):
+        text = f"{each.text} <private>zanzibarquux</private>"
+        if number % 9 == 7:
+            database.prompt(number + 1, prompt_text=text)
+        elif number % 9 == 8:
+            database.summary(number + 1, learned=text)
+        else:
+            database.observation(number + 1, **{places[number % 9]: text})
+    source = read_claude_mem(database.path)
+    report = ingest(store, source, mask=mask_secrets)
+    assert report.stored + report.merged == len(planted)  # masked, two may say the same
+    kept = b"".join(path.read_bytes() for path in (tmp_path / "ours").iterdir())
+    assert b"zanzibarquux" not in kept
+    lines = [line for each in planted for line in each.secret.splitlines() if "--" not in line]
+    assert [line for line in lines if line.encode() in kept] == []
+    again = ingest(store, read_claude_mem(database.path), mask=mask_secrets)
+    assert again.unchanged + again.merged == len(planted)

@@ -1,6 +1,7 @@
 """Private parts and secrets reach neither the disk nor an answer, whatever way they come in."""
 
 import json
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from planted import Planted, plant, planted_secrets
 from samples import NOW
 
+import memsvc as main_package
 from memsvc.adapters.secrets import mask_secrets
 from memsvc.adapters.sqlite.store import SqliteStore
 from memsvc.application.services import Services
@@ -298,3 +300,10 @@ def test_a_record_forgotten_before_secrets_were_masked_stays_away(own_store: Sql
     assert unmasked.delete("/api/observation/1").status_code == 200
     masking = create_app(Services(own_store, lambda: NOW, mask=mask_secrets)).test_client()
     assert masking.post("/api/observations", json=item).get_json()["forgotten"] == 1
+
+
+def test_nothing_is_written_to_a_store_but_what_was_prepared() -> None:
+    root = Path(main_package.__file__).parent
+    modules = [path for path in root.rglob("*.py") if "adapters" not in path.parts]
+    writing = [path.name for path in modules if re.search(r"\bstore\.write\(", path.read_text())]
+    assert writing == ["intake.py"]

@@ -7,7 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from planted import KINDS, plant
 
+from memsvc.adapters.importers.jsonl import SAMPLE, read_jsonl
 from memsvc.adapters.secrets import mask_secrets
+from memsvc.core.privacy.preparing import prepare_record
+from memsvc.core.records import Record
 
 AROUND = [
     "…",
@@ -48,6 +51,28 @@ def test_masking_a_masked_text_changes_nothing(
     masked = mask_secrets(text).text
     assert mask_secrets(masked).text == masked
     assert not mask_secrets(masked).secrets
+
+
+@pytest.mark.parametrize("kind", ["github ghp", "rsa key", "yaml password", "json web token"])
+def test_a_secret_is_masked_wherever_it_stands_in_a_long_text(kind: str) -> None:
+    random = Random(kind)
+    planted = [plant(random, kind) for _ in range(60)]
+    text = " ".join(f"{'a word ' * random.randrange(150)} {each.text}" for each in planted)
+    masked = mask_secrets(f"{text}\n")
+    assert [each.kind for each in planted if each.secret in masked.text] == []
+
+
+def test_a_secret_as_long_as_a_page_is_masked_whole() -> None:
+    head, tail = plant(Random(1), "json web token").secret.rsplit(".", 1)
+    token = f"{head}{'a1B2c3' * 800}.{tail}"
+    for before in range(0, 9000, 450):
+        assert "a1B2c3" not in mask_secrets(f"{'word ' * (before // 5)}{token} end").text
+
+
+def test_the_sample_holds_no_secret() -> None:
+    records = [item for item in read_jsonl(SAMPLE).items if isinstance(item, Record)]
+    assert len(records) > 50
+    assert [record for record in records if prepare_record(record, mask_secrets).secrets] == []
 
 
 @given(st.text())

@@ -1,6 +1,7 @@
 """Masks secrets: the rules of Kingfisher (MongoDB), and ours in `secrets.yml` beside this file."""
 
 import re
+import threading
 from collections.abc import Iterator
 from functools import cache
 from importlib import resources
@@ -92,8 +93,17 @@ def _private_keys(data: bytes) -> Iterator[Span]:
 # -- everything else ------------------------------------------------------------------------------
 
 
-@cache
+_LOADING: Final = threading.Lock()
+
+
 def _scanner() -> "Scanner":
+    """The scanner; whoever asks first waits for it, 7 s after an install and then half a second."""
+    with _LOADING:
+        return _load()
+
+
+@cache
+def _load() -> "Scanner":
     """The scanner with its compiled rules, which are kept in the user's cache folder."""
     from kingfisher_sdk import Rules, Scanner
 
@@ -112,12 +122,8 @@ def _found(data: bytes) -> Iterator[Span]:
     # whole keys are found above; their rule takes minutes for many that do not end
     data = _KEY_HEADER.sub(b"PRIVATE_KEY", data) if b"PRIVATE KEY" in data.upper() else data
     for start, end in _windows(data):
-        piece = data[start:end]
-        for seen in (piece, piece.translate(_BLANKED)):
-            yield from (
-                span._replace(start=start + span.start, end=start + span.end)
-                for span in _findings(seen, piece)
-            )
+        for span in _findings(data[start:end]):
+            yield span._replace(start=start + span.start, end=start + span.end)
 
 
 def _windows(data: bytes) -> Iterator[tuple[int, int]]:
@@ -139,13 +145,19 @@ def _next_blank(data: bytes, place: int) -> int:
     return found.start() if found else min(len(data), place + MAX_SECRET)
 
 
-def _findings(seen: bytes, data: bytes) -> Iterator[Span]:
-    for finding in _scanner().scan(seen):
+def _findings(data: bytes) -> Iterator[Span]:
+    """What the scanner finds in a text and in its blanked copy, which stands behind it."""
+    copy = len(data) + 1
+    for finding in _scanner().scan(b"\n".join((data, data.translate(_BLANKED)))):
         location = finding.location
         start, end = location["start_offset"], location["end_offset"]
-        secret = data[start:end].decode("utf-8", "replace")
+        if start < copy < end:
+            continue
+        shift = copy if start >= copy else 0
+        span = Span(start - shift, end - shift, kind_of(finding.rule_id))
+        secret = data[span.start : span.end].decode("utf-8", "replace")
         if _is_secret(finding.rule_id, secret):
-            yield Span(start, end, kind_of(finding.rule_id))
+            yield span
 
 
 def kind_of(rule: str) -> str:

@@ -99,7 +99,7 @@ def _with_text(record: Record, text: str) -> Record:
     return replace(plain, **{names[type(record).__name__]: text})
 
 
-def play(store: Store, action: Action) -> list[Receipt] | int:
+def play(store: Store, action: Action) -> list[Receipt] | list[Ref] | int:
     """What a store answers to one action."""
     if isinstance(action, Ref):
         return store.forget(action)
@@ -110,7 +110,7 @@ def play(store: Store, action: Action) -> list[Receipt] | int:
     return store.write(action.records, action.work_sessions, merge_within=action.merge_within)
 
 
-def _rename(store: Store, action: Rename) -> int:
+def _rename(store: Store, action: Rename) -> list[Ref]:
     changes = [
         (record, replace(_with_text(record, action.text), id=record.id, project="masked"))
         for record in everything(store).values()

@@ -40,7 +40,7 @@ from memsvc.core.errors import StoreUnavailable
 from memsvc.core.filters import Filter
 from memsvc.core.ports.store import Hit, Point, Project, Receipt, Terms, Trace, WorkEntry
 from memsvc.core.query import Query
-from memsvc.core.records import SHAPES, Kind, Record, Ref, WorkSession
+from memsvc.core.records import SHAPES, Kind, Record, Ref, WorkSession, kind_of
 
 Result = TypeVar("Result")
 
@@ -178,7 +178,7 @@ class SqliteStore:
         self,
         records_: Iterable[tuple[Record, Record]] = (),
         work_sessions: Iterable[tuple[WorkSession, WorkSession]] = (),
-    ) -> int:
+    ) -> list[Ref]:
         with self._connections.transaction() as writer:
             labels = LabelIds(writer)
             for named, renamed in work_sessions:
@@ -190,7 +190,7 @@ class SqliteStore:
             ]
             records.touch_work_sessions(writer, done)
             writer.execute("UPDATE generation SET number = number + 1")
-            return len(done)
+        return [Ref(kind_of(record), record.id) for record in done]
 
     def rename_forgotten(self, name: Callable[[str], str]) -> int:
         with self._connections.transaction() as writer:

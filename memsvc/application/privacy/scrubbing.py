@@ -1,7 +1,7 @@
 """Takes private parts and secrets out of what is stored already."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
@@ -44,6 +44,12 @@ class Scrubbing:
         """Whether there was anything to take out."""
         return bool(self.records or self.forgotten or self.work_sessions or self.forgotten_names)
 
+    def count(self, prepared: Iterable[Prepared[Record]]) -> None:
+        """Count what was in these records."""
+        for each in prepared:
+            self.private += each.private
+            self.secrets.update(each.secrets)
+
     def as_json(self) -> dict[str, Any]:
         """The report, for programs."""
         named = {each.name: getattr(self, each.name) for each in fields(self)}
@@ -83,19 +89,20 @@ def _scrub_work_sessions(store: Store, mask: Mask, done: Scrubbing) -> None:
 
 
 def _scrub_records(store: Store, mask: Mask, refs: list[Ref], done: Scrubbing) -> None:
+    """Scrub these records; one that another program changes meanwhile is looked at again."""
     for _ in range(MAX_TRIES):
-        found = list(_found(store, mask, refs))
-        changes = [(record, each.item) for record, each in found if each.item is not None]
-        if not done.dry_run and changes and store.rewrite(changes) < len(changes):
-            continue  # some were changed meanwhile; those that were not are clean by now
-        break
-    nothing_left = [_ref(record) for record, each in found if each.item is None]
-    if nothing_left and not done.dry_run:
-        store.forget_all(nothing_left)
-    done.records += [str(_ref(record)) for record, each in found if each.item is not None]
-    done.forgotten += map(str, nothing_left)
-    done.private += sum(each.private for _, each in found)
-    done.secrets.update(kind for _, each in found for kind in each.secrets)
+        found = {_ref(record): (record, each) for record, each in _found(store, mask, refs)}
+        changes = {ref: (record, each.item) for ref, (record, each) in found.items() if each.item}
+        emptied = [ref for ref in found if ref not in changes]
+        if not found:
+            return
+        rewritten = list(changes) if done.dry_run else store.rewrite(changes.values())
+        if emptied and not done.dry_run:
+            store.forget_all(emptied)
+        done.records += map(str, rewritten)
+        done.forgotten += map(str, emptied)
+        done.count(found[ref][1] for ref in (*rewritten, *emptied))
+        refs = [ref for ref in changes if ref not in rewritten]
 
 
 def _found(store: Store, mask: Mask, refs: list[Ref]) -> Iterator[tuple[Record, Prepared[Record]]]:

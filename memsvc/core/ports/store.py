@@ -178,10 +178,10 @@ class Store(Protocol):
         self,
         records: Iterable[tuple[Record, Record]] = (),
         work_sessions: Iterable[tuple[WorkSession, WorkSession]] = (),
-    ) -> int:
+    ) -> list[Ref]:
         """Overwrite stored records and rename work sessions, all or nothing: (before, after) pairs.
 
-        A record that is not as `before` any more is left alone; the answer counts the others. One
+        A record that is not as `before` any more is left alone; the answer names the others. One
         that takes on the source and source id of another is dropped, because that stands for it.
         Vectors of what was overwritten are dropped, and made anew. `sweep` completes it.
         """
