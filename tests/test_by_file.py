@@ -96,7 +96,7 @@ def test_an_empty_path_is_refused(client: FlaskClient, path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", [".", "./", "/", "//", "\\", "..", "*" * 30, "a" * 5000, "/" * 300]
+    "path", [".", "./", "/", "//", "\\", "..", "*" * 30, "a" * 1000, "/" * 300]
 )
 def test_odd_paths_are_ordinary_questions(ask: Any, path: str) -> None:
     assert isinstance(ask("/api/search/by-file", filePath=path)["total"], int)

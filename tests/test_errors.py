@@ -115,7 +115,7 @@ def test_a_body_that_is_not_json_is_refused(client: FlaskClient, path: str) -> N
     _problem(client.post(path, data="{}", content_type="text/plain"), 415, "not_json")
 
 
-@pytest.mark.parametrize("body", ["", "{", "[1,", "nul", "\xff", "[" * 100_000, "9" * 5000])
+@pytest.mark.parametrize("body", ["", "{", "[1,", "nul", "\xff", "[" * 40_000, "9" * 5000])
 def test_a_body_that_cannot_be_parsed_is_refused(client: FlaskClient, body: str) -> None:
     data = body.encode("latin-1")
     response = client.post("/api/observations", data=data, content_type=JSON)

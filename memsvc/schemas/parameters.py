@@ -48,6 +48,7 @@ SPELLINGS = (
 )
 """Names that clients use for the same parameter; the operation's own name comes first."""
 
+_STARS = re.compile(r"\*+")  # several in a row are one
 _DIGITS = re.compile(r"-?\d{1,18}", re.ASCII)
 
 Fields = dict[str, fields.Field[Any]]
@@ -170,7 +171,7 @@ def _check_globs(paths: list[str]) -> None:
     globs = [path for path in paths if "*" in path]
     if len(globs) > MAX_GLOBS:
         raise ValidationError(f"{len(globs)} globs; allowed: at most {MAX_GLOBS}")
-    if (stars := max((path.count("*") for path in globs), default=0)) > MAX_STARS:
+    if (stars := max((len(_STARS.findall(path)) for path in globs), default=0)) > MAX_STARS:
         raise ValidationError(f"a glob of {stars} stars; allowed: at most {MAX_STARS}")
 
 
