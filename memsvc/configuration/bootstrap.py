@@ -3,7 +3,9 @@ adapters.
 """
 
 import os
+import threading
 from collections.abc import Callable
+from typing import Final
 
 from memsvc.adapters.sqlite.store import SqliteStore, await_store, open_store
 from memsvc.configuration.home import open_home
@@ -19,6 +21,9 @@ from memsvc.core.ports.vectors import (
     VectorStore,
     dimension_of,
 )
+
+LOAD_MASK_AFTER: Final = 1.0
+"""Seconds after the start of a worker; the first answers go first."""
 
 # Heavy packages are imported where they are used: full text must answer within a second of start.
 
@@ -45,6 +50,13 @@ def build_mask() -> Mask:
     from memsvc.adapters.secrets import mask_secrets
 
     return mask_secrets
+
+
+def load_mask_soon() -> None:
+    """Load the rules of the mask in the background, a moment after a worker has started."""
+    timer = threading.Timer(LOAD_MASK_AFTER, build_mask(), ["any text that is long enough"])
+    timer.daemon = True
+    timer.start()
 
 
 def build_vectors(store: Store) -> VectorStore:

@@ -83,7 +83,12 @@ def _serve(settings: Settings, ready: Callable[[str], None]) -> None:
 
 def _serve_alone(settings: Settings, ready: Callable[[str], None]) -> None:
     from memsvc.application.services import SWITCHED_OFF, Services
-    from memsvc.configuration.bootstrap import await_unlocked_store, build_mask, build_semantic
+    from memsvc.configuration.bootstrap import (
+        await_unlocked_store,
+        build_mask,
+        build_semantic,
+        load_mask_soon,
+    )
     from memsvc.configuration.upkeep import back_up_today
     from memsvc.core.dates import now_ms
     from memsvc.entrypoints.daily_backups import DailyBackups
@@ -109,6 +114,7 @@ def _serve_alone(settings: Settings, ready: Callable[[str], None]) -> None:
         if semantic:
             semantic.start()
         threading.Thread(target=store.examine, name="examine", daemon=True).start()
+        load_mask_soon()
         ready(address)
 
     def close() -> None:
