@@ -28,7 +28,7 @@ from memsvc.core.records import SHAPES, Kind, Ref
 WRITERS = READERS = 8
 
 SOONEST, LATEST = 0.5, 3.0
-"""Seconds after the crowd starts in which the worker is killed."""
+"""Seconds after the first record was acknowledged in which the worker is killed."""
 
 MAX_BATCH = 10
 """Maximum records per write."""
@@ -93,6 +93,7 @@ def _round(crowd: Crowd, home: Path, number: int, *, full: bool) -> Row:
     crowd.over.clear()
     with running_worker(home) as worker:
         threads = list(_threads(crowd, worker, number))
+        _await_answer(crowd)
         time.sleep(seconds / 2)
         with _filled(home) if full else contextlib.nullcontext():
             time.sleep(seconds / 2)
@@ -103,6 +104,13 @@ def _round(crowd: Crowd, home: Path, number: int, *, full: bool) -> Row:
     row = _check(crowd, home)
     say(f"round {number + 1}, killed after {seconds:.1f} s: {row}")
     return {"round": number + 1, "killed after s": seconds, **row}
+
+
+def _await_answer(crowd: Crowd) -> None:
+    """Wait until another write was answered."""
+    before, end = crowd.statuses.total(), time.monotonic() + PATIENCE
+    while crowd.statuses.total() == before and time.monotonic() < end:
+        time.sleep(0.01)
 
 
 def _threads(crowd: Crowd, worker: Worker, number: int) -> Iterator[threading.Thread]:

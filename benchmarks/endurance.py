@@ -164,7 +164,7 @@ def _request(shared: Load, chance: random.Random) -> tuple[str, dict[str, object
         ("/api/search/by-file", {"filePath": (item.get("files_modified") or ["src"])[0]}),
         ("/api/context/recent", {"limit": 3}),
         ("/api/context/recent", {"query": query}),
-        ("/api/context/timeline", {"anchor": chance.randint(1, 1000), "depth_after": 20}),
+        ("/api/context/timeline", {"anchor": item["created_at_epoch"], "depth_after": 20}),
         ("/api/timeline/by-query", {"query": query}),
         ("/api/context/inject", {}),
         ("/api/stats", {}),

@@ -5,6 +5,7 @@ import os
 import random
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -81,3 +82,41 @@ def test_a_worker_killed_once_keeps_what_it_acknowledged(
     assert result.exit_code == 0
     assert told["kills"]["records acknowledged"] == 24
     assert told["what was kept"]["records"] == 24
+
+
+@pytest.mark.slow
+def test_a_crowd_loses_nothing_when_the_worker_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eight writers, eight readers, a kill; twice over one store."""
+    monkeypatch.setattr("benchmarks.crowd.LATEST", 1.0)
+    told = _run("crowd", tmp_path, ["--rounds", "2", "--json"])
+    assert [row["integrity"] for row in told["rounds"]] == ["ok", "ok"]
+    assert told["rounds"][1]["records"] > 0
+
+
+@pytest.mark.slow
+def test_under_mixed_load_every_answer_is_the_one_expected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A few seconds of it; how fast and how flat only a quiet machine can show."""
+    for name, value in (("MAX_DRIFT", 9.0), ("MAX_HEALTH_MS", 1e6), ("SAMPLE_PAUSE", 0.2)):
+        monkeypatch.setattr(f"benchmarks.endurance.{name}", value)
+    told = _run("endurance", tmp_path, ["--minutes", "0.1", "--semantic", "off", "--json"])
+    assert {"200", "201"} <= told["answers by status"].keys()
+
+
+def _run(benchmark: str, folder: Path, words: list[str]) -> dict[str, Any]:
+    """The report of a benchmark over a few records; nothing in it may have failed."""
+    corpus = folder / "corpus.jsonl"
+    titles = [f"Fixed fault {number} in the {word}" for number, word in enumerate(WORDS * 20)]
+    shared = {"project": "shop", "created_at_epoch": NOW}
+    items = ({"id": n, "title": title, **shared} for n, title in enumerate(titles))
+    corpus.write_text("".join(json.dumps(item) + "\n" for item in items), "utf-8")
+    result = CliRunner().invoke(benchmarks, [benchmark, str(corpus), *words])
+    told: dict[str, Any] = json.loads(result.stdout)
+    assert told["failures"] == []
+    return told
+
+
+WORDS = ["parser", "queue", "cache", "login"]

@@ -52,6 +52,13 @@ def test_every_generated_table_is_shown_once() -> None:
     assert sorted(found[0] for found in MARKED.findall(ALL)) == sorted(TABLES)
 
 
+def test_every_test_that_proves_something_exists() -> None:
+    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", ALL)
+    assert len(named) > 80
+    for file, test in named:
+        assert f"\ndef {test}(" in (ROOT / file).read_text("utf-8"), f"{file} has no {test}"
+
+
 def executed() -> list[str]:
     """The commands of all blocks whose answers are compared."""
     return [command for kind, command in FENCE.findall(ALL) if kind == "bash"]
