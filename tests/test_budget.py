@@ -74,7 +74,7 @@ SEARCHES = st.sampled_from(
         ("/api/search/by-file", {"filePath": "*"}),
     ]
 )
-QUERIES = st.one_of(plain_queries, queries.filter(str.strip), st.just("payment 登录 " * 2000))
+QUERIES = st.one_of(plain_queries, queries.filter(str.strip), st.just("payment 登录 " * 180))
 
 
 @given(search=SEARCHES, query=QUERIES, common=st.fixed_dictionaries(COMMON))
@@ -170,7 +170,7 @@ def test_a_budget_uses_what_it_is_given(heavy: FlaskClient) -> None:
 
 def test_a_long_query_does_not_push_the_answer_out(heavy: FlaskClient) -> None:
     page = heavy.get(
-        "/api/search", query_string={"query": "payment " * 2000, "max_tokens": 1000}
+        "/api/search", query_string={"query": "payment " * 250, "max_tokens": 1000}
     ).get_json()
     assert page["count"] > 0
     assert page["query"].endswith(CLIPPED)
