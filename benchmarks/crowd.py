@@ -165,13 +165,13 @@ def _ref(text: str) -> Ref:
 
 def _forget(crowd: Crowd, session: requests.Session, place: str, name: str) -> None:
     with crowd.lock:
-        ref = crowd.stored.get(name)
+        ref = crowd.stored.pop(name, None)  # without an answer nobody knows whether it is there
     if ref is not None:
         answer = session.delete(f"{place}/api/{ref.kind}/{ref.id}", timeout=PATIENCE)
         crowd.note(answer.status_code)
         if answer.ok:
             with crowd.lock:
-                crowd.forgotten[name] = crowd.stored.pop(name)
+                crowd.forgotten[name] = ref
 
 
 def _read(crowd: Crowd, worker: Worker, chance: random.Random) -> None:

@@ -14,6 +14,7 @@ from memsvc.adapters.sqlite.store import SqliteStore
 from memsvc.application.privacy import forgetting
 from memsvc.application.services import Services
 from memsvc.core.filters import EVERYTHING
+from memsvc.core.query import parse
 from memsvc.core.records import Kind, Ref
 from memsvc.entrypoints.cli.main import memsvc
 from memsvc.entrypoints.http.app import create_app
@@ -186,3 +187,29 @@ def test_the_files_of_the_semantic_index_keep_nothing_of_it(live_semantic: Worke
         lambda: semantic()["rebuilds"] == 1 and semantic()["ok"] and not semantic()["waiting"]
     )
     assert kept_in() == []
+
+
+def test_an_index_that_lost_records_very_often_is_rebuilt_before_it_breaks(
+    own_store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite takes an index for damaged after 2,000 rounds of writing and forgetting."""
+    fill(own_store)
+    for number in range(12):
+        _write_and_forget(own_store, number)
+    assert _levels(own_store) > 5
+    monkeypatch.setattr("memsvc.adapters.sqlite.upkeep.sweeping.MAX_LEVELS", 5)
+    _write_and_forget(own_store, 12)
+    wait_until(lambda: _levels(own_store) <= 5)
+    assert own_store.rank(Kind.OBSERVATION, parse("payment"), EVERYTHING, 1)
+
+
+def _write_and_forget(store: SqliteStore, number: int) -> None:
+    (receipt,) = store.write([named(f"fleeting {number}")])
+    assert receipt.ref
+    store.forget(receipt.ref)
+
+
+def _levels(store: SqliteStore) -> int:
+    """The levels of the index of observations; one byte holds up to 127."""
+    sql = "SELECT block FROM observations_fts_data WHERE id = 10"
+    return int(store.connections.reader().execute(sql).fetchone()[0][4])

@@ -130,11 +130,10 @@ class Connections:
                 self.empty_wal(0)
 
     def interrupt(self) -> None:
-        """Break off the statements that read."""
+        """Break off all statements."""
         with self._list_lock:
             for connection in self._opened:
-                if connection is not self._writer:
-                    connection.interrupt()
+                connection.interrupt()
 
     def close(self) -> None:
         """Close every connection of every thread, the keeper last: it leaves all in one file."""

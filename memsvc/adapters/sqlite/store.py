@@ -23,12 +23,12 @@ from memsvc.adapters.sqlite.connections import (
 from memsvc.adapters.sqlite.fulltext import ranking, spelling
 from memsvc.adapters.sqlite.fulltext.explaining import matched_terms
 from memsvc.adapters.sqlite.fulltext.search import Frequencies, Scope, TextSearch, scope_of
-from memsvc.adapters.sqlite.integrity import table_problems
+from memsvc.adapters.sqlite.integrity import rebuild_fulltext, table_problems
 from memsvc.adapters.sqlite.labels import LabelIds
 from memsvc.adapters.sqlite.schema import migrations
 from memsvc.adapters.sqlite.schema.mending import mend_fulltext
 from memsvc.adapters.sqlite.upkeep.backups import back_up_before_migration
-from memsvc.adapters.sqlite.upkeep.sweeping import optimize, sweep
+from memsvc.adapters.sqlite.upkeep.sweeping import is_worn, optimize, sweep
 from memsvc.adapters.sqlite.work_sessions import (
     all_work_sessions,
     count_work_sessions,
@@ -110,6 +110,7 @@ class SqliteStore:
         self._cache_lock = threading.Lock()
         self._frequencies = Frequencies()
         self._examining = threading.Lock()
+        self._renewing = threading.Lock()
 
     @property
     def connections(self) -> Connections:
@@ -117,11 +118,13 @@ class SqliteStore:
         return self._connections
 
     def close(self) -> None:
-        """Close every connection; an examination is broken off."""
-        while not self._examining.acquire(timeout=0.05):
-            self._connections.interrupt()
-        self._connections.close()
-        self._examining.release()
+        """Close every connection; work in the background is broken off."""
+        with contextlib.ExitStack() as stack:
+            for lock in (self._examining, self._renewing):
+                while not lock.acquire(timeout=0.05):
+                    self._connections.interrupt()
+                stack.callback(lock.release)
+            self._connections.close()
 
     def generation(self) -> int:
         sql = "SELECT number FROM generation"
@@ -166,7 +169,20 @@ class SqliteStore:
             optimize(writer, SHAPES[ref.kind].table)
         if found:
             self._connections.empty_wal()
+        self._renew_worn(ref.kind)
         return found
+
+    def _renew_worn(self, kind: Kind) -> None:
+        """Rebuild an index that was optimized very often, in the background."""
+        if is_worn(self._read(), SHAPES[kind].table) and self._renewing.acquire(blocking=False):
+            threading.Thread(target=self._renew, args=(kind,), name="renew", daemon=True).start()
+
+    def _renew(self, kind: Kind) -> None:
+        try:
+            with contextlib.suppress(StoreUnavailable), self._connections.transaction() as writer:
+                rebuild_fulltext(writer, kind)
+        finally:
+            self._renewing.release()
 
     def forget_all(self, refs: Iterable[Ref]) -> int:
         with self._connections.transaction() as writer:
@@ -197,7 +213,10 @@ class SqliteStore:
             return records.rename_forgotten(writer, name)
 
     def sweep(self) -> bool:
-        return sweep(self._connections)
+        is_empty = sweep(self._connections)
+        for kind in Kind:
+            self._renew_worn(kind)
+        return is_empty
 
     def work_sessions(self) -> list[WorkSession]:
         return all_work_sessions(self._read())
