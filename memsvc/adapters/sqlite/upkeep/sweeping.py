@@ -7,8 +7,8 @@ from memsvc.adapters.sqlite.connections import Connections
 from memsvc.core.records import SHAPES
 
 MAX_LEVELS: Final = 1_000
-"""Each `optimize` adds a level to an index, and SQLite before 3.42 takes one of more than 2,000 for
-damaged.
+"""Each `optimize` adds one or two levels to an index, and SQLite before 3.42 takes one of more than
+2,000 for damaged.
 """
 
 NEWER_STRUCTURE: Final = b"\xff\x00\x00\x01"
