@@ -13,7 +13,7 @@ from workers import Worker, wait_until
 from memsvc.adapters.sqlite.store import SqliteStore
 from memsvc.application.privacy import forgetting
 from memsvc.application.services import Services
-from memsvc.core.filters import EVERYTHING
+from memsvc.core.filters import EVERYTHING, FIELDS, FilterField
 from memsvc.core.query import parse
 from memsvc.core.records import Kind, Ref
 from memsvc.entrypoints.cli.main import memsvc
@@ -77,6 +77,16 @@ def test_what_matches_every_criterion_is_forgotten_and_nothing_else(
     done = forget(client, **given)
     assert EVERY - held(own_store) == gone
     assert done == rehearsed | {"dry_run": False, "forgotten": len(gone)}
+
+
+@pytest.mark.parametrize("field", FIELDS.values(), ids=lambda field: field.name)
+def test_every_filter_selects_as_it_does_for_searches(
+    client: FlaskClient, field: FilterField
+) -> None:
+    for value in sorted({value for record in RECORDS for value in field.values(record)} - {""}):
+        given = {field.parameter: value}
+        listed = client.get("/api/search", query_string=given | {"days": "all"}).get_json()
+        assert forget(client, **given, dry_run="1")["found"] == listed["total"] > 0
 
 
 @pytest.mark.parametrize(
