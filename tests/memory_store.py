@@ -8,7 +8,7 @@ import copy
 import threading
 from collections import Counter
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import astuple, replace
 from operator import attrgetter
 from types import SimpleNamespace
 
@@ -18,10 +18,10 @@ from memsvc.answers.rows import read_tokens
 from memsvc.core.dates import local_day, now_ms
 from memsvc.core.economics import Discovery, Economics, discovery_cost
 from memsvc.core.filters import EVERYTHING, FIELDS, Filter, selects, value_groups
-from memsvc.core.ports.store import Hit, Outcome, Project, Receipt, WorkEntry
+from memsvc.core.ports.store import WORK, Hit, Outcome, Project, Receipt, Trace, WorkEntry
 from memsvc.core.ports.vectors import Change, Embedded, Pending
 from memsvc.core.query import parse
-from memsvc.core.records import Kind, Prompt, Ref, WorkSession, content_hash, kind_of
+from memsvc.core.records import Kind, Prompt, Ref, WorkSession, content_hash, kind_of, work_hash
 
 source_of = attrgetter("__class__", "source", "source_id")
 discovery_of = attrgetter(
@@ -48,7 +48,8 @@ class MemoryStore:
 
     def __init__(self):
         self.seen, self.rows, self.sequence, self.rebuilt = self, [], 0, 0
-        self.work, self.forgotten_work = {}, set()  # by `work_of`: (work session, last moment)
+        self.work = {}  # by `work_of`: (work session, last moment)
+        self.traces, self.given_ids = {}, dict.fromkeys(Kind, 0)
 
     @contextmanager
     def snapshot(self):
@@ -61,6 +62,10 @@ class MemoryStore:
 
     def close(self): ...
 
+    def check(self): ...
+
+    def examine(self): ...
+
     def generation(self):
         return self.seen.sequence
 
@@ -68,27 +73,30 @@ class MemoryStore:
         self.sequence += 1
         return self.sequence
 
-    def write(self, records, work_sessions=(), *, merge_within=None):
+    def write(self, records, work_sessions=(), *, merge_within=None, keep_ids=False):
         records = list(records)  # a source that breaks off has written nothing
         with self.lock:
             self._next()
-            written = [self._put(record, merge_within) for record in records]
+            written = [self._put(record, merge_within, keep_ids) for record in records]
             for record in (record for record, receipt in written if receipt.ref):
                 moment, made = record.created_at_epoch, {"session_id": record.session_id}
                 made |= {"project": record.project, "status": "unknown"}
                 self._span(WorkSession(**made, started_at_epoch=moment), moment)
             for given in work_sessions:
-                if work_of(given) in self.work or work_of(given) not in self.forgotten_work:
-                    self._span(given, 0, status=given.status, ended=given.completed_at_epoch)
+                trace = WORK, "", work_hash(given.project, given.session_id)
+                if work_of(given) in self.work or trace not in self.traces:
+                    ended, last = given.completed_at_epoch, given.last_at_epoch
+                    self._span(given, last, status=given.status, ended=ended)
         return [receipt for _, receipt in written]
 
     def preview(self, records, *, merge_within=None):
         found = [copy.deepcopy(self.seen)._put(each, merge_within)[1] for each in records]
         return [replace(r, ref=None) if r.outcome is Outcome.STORED else r for r in found]
 
-    def _put(self, record, within):
+    def _put(self, record, within, keep_id=False):
         """Write a record; as it was dated, and what became of it."""
-        kind, rows = kind_of(record), self.rows
+        kind = kind_of(record)
+        rows = [row for row in self.rows if not row.is_forgotten]
         row = next((row for row in rows if source_of(row.record) == source_of(record)), None)
         first = row.record.created_at_epoch if row else now_ms()
         record = replace(record, created_at_epoch=record.created_at_epoch or first)
@@ -99,18 +107,21 @@ class MemoryStore:
             return within is not None and apart <= within and same
 
         twins = [] if row else [each for each in rows if is_twin(each.record)]
-        if any(each.is_forgotten for each in [row, *twins] if each):
+        if self._is_forgotten(record, None if row else within):
             return record, Receipt(Outcome.FORGOTTEN, None)
         if twins:
             return record, Receipt(Outcome.MERGED, min(twins, key=lambda r: place(r.record)).ref)
-        ref = row.ref if row else Ref(kind, 1 + sum(each.ref.kind is kind for each in rows))
+        given = self.given_ids[kind]
+        own = keep_id and record.id > given
+        ref = row.ref if row else Ref(kind, record.id if own else given + 1)
         record = replace(record, id=ref.id)
         if row and row.record == record:
             return record, Receipt(Outcome.UNCHANGED, ref)
         before = row and row.record
         if not row:
             row = SimpleNamespace(ref=ref, is_forgotten=False, changed=0, kept=("", None))
-            rows.append(row)
+            self.rows.append(row)
+            self.given_ids[kind] = ref.id
         row.record = record
         if not before or content_hash(before) != content_hash(record):
             row.waiting, row.moment = self._next(), record.created_at_epoch
@@ -119,10 +130,22 @@ class MemoryStore:
             self._drop_empty_work(before)
         return record, Receipt(Outcome.UPDATED if before else Outcome.STORED, ref)
 
+    def _is_forgotten(self, record, within):
+        """Whether a trace keeps a record, or one that it would be merged into, away."""
+
+        def says(trace):
+            apart = abs(trace.created_at_epoch - record.created_at_epoch)
+            same = trace.content_hash == content_hash(record) and within is not None
+            return trace.source_id == record.source_id or (same and apart <= within)
+
+        key = kind_of(record), record.source
+        return any(says(trace) for trace in self.traces.values() if key == astuple(trace)[:2])
+
     def _span(self, session, moment, ended=None, **taken):
         """Let a work session exist, begin no later than this one, and last until a moment."""
-        new = session, session.completed_at_epoch or session.started_at_epoch
+        new = session, moment or session.completed_at_epoch or session.started_at_epoch
         known, last = self.work.get(work_of(session), new)
+        taken["last_at_epoch"] = 0  # it stands beside the work session
         taken["started_at_epoch"] = min(known.started_at_epoch, session.started_at_epoch)
         taken["completed_at_epoch"] = known.completed_at_epoch if ended is None else ended
         self.work[work_of(session)] = replace(known, **taken), max(last, moment)
@@ -143,8 +166,36 @@ class MemoryStore:
             for row in found:
                 row.is_forgotten, row.waiting, row.kept = True, 0, ("", None)
                 row.changed = self._next()
-                self.forgotten_work |= self._drop_empty_work(row.record)
+                gone = row.record
+                moment = gone.created_at_epoch
+                self._leave(ref.kind, gone.source, gone.source_id, content_hash(gone), moment)
+                for key in self._drop_empty_work(row.record):
+                    self._leave(WORK, "", work_hash(*key))
             return bool(found)
+
+    def _leave(self, *trace):
+        self.traces.setdefault(trace[:3], Trace(*trace))
+
+    def last_ids(self):
+        return dict(self.seen.given_ids)
+
+    def contents(self, selection):
+        with self.snapshot():
+            for key in sorted(self._work(selection)):
+                session, last = self.seen.work[key]
+                yield replace(session, last_at_epoch=last)
+            for kind in Kind:
+                yield from sorted(self._selected([kind], selection), key=attrgetter("id"))
+            if selection == EVERYTHING:
+                yield from sorted(self.seen.traces.values(), key=astuple)
+
+    def adopt(self, traces, last_ids):
+        held = {(kind_of(r), r.source, r.source_id) for r in self._selected()}
+        with self.lock:
+            for trace in traces:
+                if (trace.kind, trace.source, trace.source_id) not in held:
+                    self._leave(*astuple(trace))
+            self.given_ids |= {k: max(id, self.given_ids[k]) for k, id in last_ids.items()}
 
     def records(self, refs):
         held = {row.ref: row.record for row in self.seen.rows if not row.is_forgotten}

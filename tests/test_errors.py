@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
-from samples import NOW
+from samples import NOW, services_over
 
 import memsvc
-from memsvc.adapters.sqlite.store import SqliteStore
+from memsvc.adapters.sqlite.store import SqliteStore, open_store
 from memsvc.api.help import error_codes
 from memsvc.api.operations import OPERATIONS
 from memsvc.application.services import Services
@@ -251,8 +251,11 @@ def test_a_file_that_is_damaged_while_we_run_is_a_503_in_one_sentence(
     own_client.post("/api/observations", json={"title": "x"})
     own_store.close()
     _overwrite_tables(tmp_path / "memsvc.db")
-    problem = _problem(own_client.get(path), 503, "store_damaged")
+    with contextlib.closing(open_store(tmp_path / "memsvc.db")) as store:
+        client = create_app(services_over(store)).test_client()
+        problem = _problem(client.get(path), 503, "store_damaged")
     assert "damaged" in problem["detail"]
+    assert str(tmp_path) not in problem["detail"]
 
 
 def _overwrite_tables(path: Path) -> None:

@@ -18,7 +18,11 @@ MAX_TITLE = 120
 def make_rows(
     hits: Sequence[Hit], records: Mapping[Ref, Record], form: str, stems: tuple[str, ...] = ()
 ) -> tuple[Row, ...]:
-    """The rows of these hits, in order; short ones (`form` is not `full`) may have a snippet."""
+    """The rows of these hits, in order; short ones (`form` is not `full`) may have a snippet.
+
+    Records that are not there, because their pages are damaged, are left out.
+    """
+    hits = [hit for hit in hits if hit.ref in records]
     if form == "full":
         return tuple(full_row(hit, records[hit.ref]) for hit in hits)
     return tuple(index_row(hit, records[hit.ref], stems) for hit in hits)

@@ -43,7 +43,8 @@ def found_rows(services: Services, request: SearchRequest, hits: Sequence[Hit]) 
     records = services.store.records(hit.ref for hit in hits)
     rows = make_rows(hits, records, request.format, stems)
     if request.explain:
-        for row, hit in zip(rows, hits, strict=True):
+        shown = [hit for hit in hits if hit.ref in records]
+        for row, hit in zip(rows, shown, strict=True):
             if hit.relevance or hit.recency:
                 row["explain"] = explain_hit(services, hit, request.query)
     return rows

@@ -23,6 +23,7 @@ def search_memories(services: Services, request: NearestRequest) -> Page:
     with services.store.snapshot():
         hits = _nearest(services, services.semantic, request)
         records = services.store.records(hit.ref for hit in hits)
+        hits = [hit for hit in hits if hit.ref in records]
         rows = make_rows(hits, records, request.format)
     for row, hit in zip(rows, hits, strict=True):
         row["similarity"] = round(hit.relevance, 4)

@@ -1,15 +1,25 @@
 """What the store has, and whether the worker is ready."""
 
-from typing import Any
+import re
+from collections.abc import Callable
+from typing import Any, Final
 
 from memsvc import __version__
 from memsvc.application.services import Services
 from memsvc.core.dates import DAY_MS, utc_text
-from memsvc.core.errors import MemsvcError
+from memsvc.core.errors import FulltextBroken, MemsvcError
 from memsvc.core.filters import Filter
-from memsvc.core.records import Kind
+from memsvc.core.ports.store import Store
+from memsvc.core.query import parse
+from memsvc.core.records import SHAPES, Kind, Record, Ref, kind_of
 
 STATS_DAYS = 30
+
+MAX_ASKED: Final = 3
+"""Words that readiness asks full text for; any of them finds the record."""
+
+_WORD: Final = re.compile(r"[A-Za-z]{3,}")
+"""Words that every tokenizer cuts in the same way."""
 
 
 def list_projects(services: Services, request: None = None) -> dict[str, Any]:
@@ -50,18 +60,60 @@ def report_health(services: Services, request: None = None) -> dict[str, Any]:
 
 
 def report_readiness(services: Services, request: None = None) -> dict[str, Any]:
-    """The state of each component; `ready` is false when searches cannot be answered."""
+    """The state of each component, asked a real question; `ready` is false when searches cannot be
+    answered or nothing can be written.
+    """
+    parts = {
+        "store": _asked(lambda: _store_state(services.store)),
+        "fulltext": _asked(lambda: _fulltext_state(services.store)),
+        "semantic": _semantic_state(services),
+    }
+    return {"ready": parts["store"]["ok"] and parts["fulltext"]["ok"], "parts": parts}
+
+
+def _asked(question: Callable[[], str]) -> dict[str, Any]:
+    """The answer of a component, or why it gives none."""
     try:
-        services.store.check()
-        state = {"ok": True, "detail": f"generation {services.store.generation()}"}
+        return {"ok": True, "detail": question()}
     except MemsvcError as error:
-        state = {"ok": False, "detail": error.detail}
-    components = {"store": state, "fulltext": state, "semantic": _semantic_state(services)}
-    return {"ready": bool(state["ok"]), "parts": components}
+        return {"ok": False, "detail": error.detail}
+
+
+def _store_state(store: Store) -> str:
+    store.check()
+    return f"it reads and can write; generation {store.generation()}"
+
+
+def _fulltext_state(store: Store) -> str:
+    with store.snapshot():
+        asked = [record for kind in Kind if (record := _newest(store, kind))]
+        for record in asked:
+            _require_found(store, record)
+    return f"the newest record of each kind is found by its words ({len(asked)} asked for)"
+
+
+def _newest(store: Store, kind: Kind) -> Record | None:
+    hits = store.page([kind], Filter(), newest_first=True, limit=1, offset=0)
+    return next(iter(store.records(hit.ref for hit in hits).values()), None)
+
+
+def _require_found(store: Store, record: Record) -> None:
+    """Raise FulltextBroken unless full text finds a record by the longest words of its title."""
+    ref = Ref(kind_of(record), record.id)
+    text = str(getattr(record, SHAPES[ref.kind].texts[0]))
+    longest = sorted(_WORD.findall(text), key=len, reverse=True)[:MAX_ASKED]
+    if longest and not store.rank_among(ref.kind, parse(" ".join(longest)), [ref.id]):
+        raise FulltextBroken(
+            f"Full text does not find {ref.kind} {ref}, the newest of its kind. It is rebuilt at "
+            "the next start: memsvc stop; memsvc start"
+        )
 
 
 def _semantic_state(services: Services) -> dict[str, Any]:
     if services.semantic is None:
         detail = services.no_semantic or "not configured; searches use full text only"
         return {"ok": False, "detail": detail, "waiting": 0, "rebuilds": 0}
-    return services.semantic.report()
+    try:
+        return services.semantic.report()
+    except MemsvcError as error:  # of the store
+        return {"ok": False, "detail": error.detail, "waiting": 0, "rebuilds": 0}

@@ -3,8 +3,9 @@ adapters.
 """
 
 import os
+from collections.abc import Callable
 
-from memsvc.adapters.sqlite.store import SqliteStore, open_store
+from memsvc.adapters.sqlite.store import SqliteStore, await_store, open_store
 from memsvc.configuration.indexes import INDEXES, IndexPlace
 from memsvc.configuration.settings import Settings
 from memsvc.core.errors import SemanticUnavailable
@@ -26,6 +27,13 @@ def build_store(settings: Settings) -> Store:
     Raises StoreUnavailable, StoreDamaged or StoreTooNew.
     """
     return open_store(settings.database)
+
+
+def await_unlocked_store(settings: Settings, waiting: Callable[[], None]) -> Store:
+    """The same for a worker, which waits while another program has the store locked; `waiting` is
+    called about every second of it.
+    """
+    return await_store(settings.database, waiting)
 
 
 def build_vectors(store: Store) -> VectorStore:

@@ -34,6 +34,7 @@ SETTINGS = (
     Setting("threads", "4", "requests handled at the same time (1-64)"),
     Setting("semantic", "chroma", f"semantic index: {', '.join(INDEXES)} or off"),
     Setting("chroma_url", "http://127.0.0.1:8000", "address of the Chroma server, for chroma-http"),
+    Setting("backups", "7", "days that daily backups are kept (0-3650); 0 makes none"),
     Setting("model", "", "folder with model.onnx and tokenizer.json; default: the bundled model"),
 )
 
@@ -49,6 +50,7 @@ class Settings:
     semantic: str
     chroma_url: str
     model: Path | None
+    backups: int = 7
 
     @property
     def database(self) -> Path:
@@ -80,6 +82,7 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
         threads=_whole_number("threads", given["threads"], 1, 64),
         semantic=_one_of("semantic", given["semantic"], SEMANTIC),
         chroma_url=given["chroma_url"],
+        backups=_whole_number("backups", given["backups"], 0, 3650),
         model=Path(given["model"]).expanduser().absolute() if given["model"] else None,
     )
 

@@ -10,7 +10,9 @@ MemsvcError
 ├── NotJson               415  not_json
 ├── StoreUnavailable      503  store_unavailable
 │   ├── StoreDamaged           store_damaged
-│   └── StoreTooNew            store_too_new
+│   ├── StoreReplaced          store_replaced
+│   ├── StoreTooNew            store_too_new
+│   └── FulltextBroken         fulltext_broken
 └── SemanticUnavailable   503  semantic_unavailable
 """
 
@@ -94,9 +96,23 @@ class StoreDamaged(StoreUnavailable):
     title = "Store damaged"
 
 
+class StoreReplaced(StoreUnavailable):
+    """The file was deleted or replaced while it was open."""
+
+    code = "store_replaced"
+    title = "Store replaced or deleted"
+
+
 class StoreTooNew(StoreUnavailable):
     code = "store_too_new"
     title = "Store from a newer version"
+
+
+class FulltextBroken(StoreUnavailable):
+    """A full-text index cannot be searched; the records are whole."""
+
+    code = "fulltext_broken"
+    title = "Full-text index broken"
 
 
 class SemanticUnavailable(MemsvcError):
@@ -118,7 +134,9 @@ ERRORS: tuple[type[MemsvcError], ...] = (
     NotJson,
     StoreUnavailable,
     StoreDamaged,
+    StoreReplaced,
     StoreTooNew,
+    FulltextBroken,
     SemanticUnavailable,
     MemsvcError,
 )

@@ -69,13 +69,18 @@ class Prompt(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkSession:
-    """A work session groups records of the three kinds."""
+    """A work session groups records of the three kinds.
+
+    `last_at_epoch` is the last moment of work if known (ms), otherwise 0: the store then takes it
+    from the records.
+    """
 
     session_id: str
     project: str = ""
     started_at_epoch: int = 0
     completed_at_epoch: int | None = None
     status: str = "active"
+    last_at_epoch: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,3 +171,9 @@ def content_hash(record: Record) -> int:
     text = json.dumps(content, sort_keys=True)
     digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
     return int.from_bytes(digest) >> 1
+
+
+def work_hash(project: str, session_id: str) -> str:
+    """A hash that identifies a forgotten work session without revealing it."""
+    named = f"{project.casefold()}\n{session_id}".encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(named, digest_size=16).hexdigest()

@@ -57,6 +57,21 @@ def ask_worker(
         session.close()
 
 
+def answers(where: str) -> bool:
+    """Whether anything listens at the address of a worker and answers, or keeps us waiting."""
+    session = requests.Session()
+    session.trust_env = False  # no proxy between us and loopback
+    try:
+        session.get(f"{where}{HEALTH}", timeout=PROBE_SECONDS)
+        return True
+    except requests.ReadTimeout:
+        return True
+    except requests.RequestException:
+        return False
+    finally:
+        session.close()
+
+
 def answer_text(response: requests.Response) -> str:
     """The text of an answer, whatever its bytes."""
     return response.content.decode("utf-8", "replace")

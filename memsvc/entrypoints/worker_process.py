@@ -9,10 +9,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from memsvc.configuration.settings import Settings
+from memsvc.configuration.settings import Settings, worker_url
 from memsvc.core.errors import SemanticUnavailable, StoreUnavailable
 from memsvc.core.ports.vectors import SemanticSearch
-from memsvc.entrypoints.client import ask_worker, worker_address
+from memsvc.entrypoints.client import answers, ask_worker, worker_address
 
 MAX_START = 120.0
 """Seconds that a worker may take to start while its process is alive: migrating a store of a
@@ -35,6 +35,19 @@ def is_running(settings: Settings) -> bool:
         return ask_worker(settings, "GET", "/api/health").ok
     except StoreUnavailable:
         return False
+
+
+def worker_of(settings: Settings) -> str:
+    """The address of the worker that runs for this store; empty if none does.
+
+    Unlike `is_running` it asks only the worker that has written its address beside the store.
+    """
+    try:
+        written = json.loads(settings.worker_file.read_text("utf-8"))
+        where = worker_url(str(written["host"]), int(written["port"]))
+        return where if answers(where) else ""
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
 
 
 def start_worker(settings: Settings) -> str:

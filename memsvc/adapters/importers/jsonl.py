@@ -5,16 +5,17 @@ import io
 import json
 import sys
 import zlib
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from marshmallow import ValidationError
 
 from memsvc.core.errors import SourceUnreadable
-from memsvc.core.ports.sources import Counter, Item, Reading, Refused, UnknownFields
+from memsvc.core.ports.sources import Counter, Item, Reading, Refused, UnknownFields, Whole
 from memsvc.core.records import Kind
+from memsvc.schemas.exports import FIRST, read_first, read_last, read_piece
 from memsvc.schemas.records import ALIASES, load_record, read_kind, record_fields
 
 SAMPLE = Path(__file__).with_name("sample.jsonl")
@@ -22,6 +23,7 @@ SAMPLE = Path(__file__).with_name("sample.jsonl")
 
 STANDARD_INPUT = "-"
 MAX_LINE = 5 * 1024 * 1024  # bytes; the same limit as for request bodies
+MAX_EXPORTED_LINE = 8 * MAX_LINE  # whatever was stored, also with every letter escaped
 _GZIP_MAGIC = b"\x1f\x8b"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -30,7 +32,8 @@ def read_jsonl(path: str | Path, *, source: str | None = None) -> Reading:
     """Read a JSON Lines file, or standard input for `-`.
 
     The source of the records is `jsonl:<file name>` unless `source` or the line itself names
-    another. Raises SourceUnreadable if the file cannot be opened; a bad line alone is refused.
+    another. An export gives each record its own source and id. Raises SourceUnreadable if the file
+    cannot be opened; a bad line alone is refused.
     """
     counter = Counter()
     if str(path) == STANDARD_INPUT:
@@ -70,32 +73,86 @@ def _read_and_close(file: io.BufferedReader, source: str, counter: Counter) -> I
 def _read_lines(raw: io.BufferedReader, source: str, counter: Counter) -> Iterator[Item]:
     compressed = raw.peek(2)[:2] == _GZIP_MAGIC
     file = cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if compressed else raw
-    for line in _lines(file):
+    read: Read = partial(_read_body, source=source)
+    export: _ExportReader | None = None
+    lines = _Lines(file)
+    for line in lines:
         counter.done += 1
-        yield from _read_line(line, f"line {counter.done}", source)
+        if counter.done == 1 and _begins_export(line):
+            export = _ExportReader()
+            read, lines.max_length = export.read, MAX_EXPORTED_LINE
+        yield from _read_line(line, f"line {counter.done}", read)
+    if export:
+        yield from export.end()
 
 
-def _lines(file: BinaryIO | io.BufferedReader) -> Iterator[bytes | Refused]:
-    """The lines of a file; a line that is too long, or damage to the file, as a refusal."""
+Read = Callable[[object], Iterator[Item]]
+"""What is read from the JSON of one line. Raises ValidationError."""
+
+
+class _ExportReader:
+    """Reads the lines of an export, and notices whether any is missing."""
+
+    def __init__(self) -> None:
+        self._last_ids: Mapping[Kind, int] = {}
+        self._count: int | None = None
+        self._read = 0
+
+    def read(self, body: object) -> Iterator[Item]:
+        """What one line holds; nothing for the last."""
+        if begin := read_first(body):
+            self._last_ids = begin.last_ids
+            yield begin
+        elif (count := read_last(body)) is not None:
+            self._count = count
+        else:
+            self._read += 1
+            yield read_piece(body)
+
+    def end(self) -> Iterator[Whole | Refused]:
+        """What comes last: a refusal if the export is not whole."""
+        if self._count is None:
+            yield Refused("end", "the export breaks off here; its last line is missing")
+        elif self._read != self._count:
+            counts = f"{self._read:,} of its {self._count:,} lines"
+            yield Refused("end", f"the export is not whole: {counts} are here")
+        else:
+            yield Whole(self._last_ids)
+
+
+def _begins_export(line: bytes | Refused) -> bool:
     try:
-        while line := file.readline(MAX_LINE + 1):
-            yield _refuse_rest(file) if len(line) > MAX_LINE else line
-    except (EOFError, zlib.error, OSError) as error:
-        yield Refused("", f"the file cannot be read from here on ({error})")
+        return isinstance(line, bytes) and FIRST in json.loads(line)
+    except (ValueError, TypeError, RecursionError):
+        return False
 
 
-def _refuse_rest(file: BinaryIO | io.BufferedReader) -> Refused:
-    while (rest := file.readline(MAX_LINE)) and not rest.endswith(b"\n"):
-        pass
-    return Refused("", f"longer than {MAX_LINE // 1024 // 1024} MiB")
+class _Lines:
+    """The lines of a file; a line that is too long, or damage to the file, as a refusal."""
+
+    def __init__(self, file: BinaryIO | io.BufferedReader) -> None:
+        self._file = file
+        self.max_length = MAX_LINE
+
+    def __iter__(self) -> Iterator[bytes | Refused]:
+        try:
+            while line := self._file.readline(self.max_length + 1):
+                yield self._refuse_rest() if len(line) > self.max_length else line
+        except (EOFError, zlib.error, OSError) as error:
+            yield Refused("", f"the file cannot be read from here on ({error})")
+
+    def _refuse_rest(self) -> Refused:
+        while (rest := self._file.readline(MAX_LINE)) and not rest.endswith(b"\n"):
+            pass
+        return Refused("", f"longer than {self.max_length // 1024 // 1024} MiB")
 
 
-def _read_line(line: bytes | Refused, place: str, source: str) -> Iterator[Item]:
+def _read_line(line: bytes | Refused, place: str, read: Read) -> Iterator[Item]:
     if isinstance(line, Refused):
         yield Refused(place, line.reason)
     elif text := line.removeprefix(_BYTE_ORDER_MARK).strip():
         try:
-            yield from _read_body(json.loads(text.decode("utf-8")), source)
+            yield from read(json.loads(text.decode("utf-8")))
         except (ValidationError, ValueError, OverflowError, RecursionError) as error:
             yield Refused(place, _reason(error))
 

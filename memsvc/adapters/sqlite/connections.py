@@ -3,25 +3,41 @@
 import contextlib
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Final, TypeVar
 
-from memsvc.core.errors import MemsvcError, StoreDamaged, StoreUnavailable
+from memsvc.adapters.sqlite.open_file import OpenFile, damaged
+from memsvc.core.errors import FulltextBroken, MemsvcError, StoreUnavailable
+
+Key = TypeVar("Key")
+Row = TypeVar("Row")
 
 BUSY_SECONDS = 10.0
+SQLITE_VERSION: Final = sqlite3.sqlite_version
+KEEPER_MS: Final = 20  # the keeper waits for no one: what it does can be done later
+EMPTY_WAL_MS: Final = 1_000  # what was forgotten shall be gone when the answer is given
 CACHE_KIB = 8_192  # per connection: four readers and the writer stay far below 120 MB resident
 
 
 class Connections:
-    """All connections to one database file; the writer creates it if it is missing."""
+    """All connections to one database file, which exists and is up to date.
 
-    def __init__(self, path: Path) -> None:
+    The keeper is open from first to last: it holds the file in its place, asks whether it can be
+    written, and at the end leaves everything in the one file.
+    """
+
+    def __init__(self, path: Path, patience: float = BUSY_SECONDS) -> None:
         self.path = path
+        self.file = OpenFile(path)
         self._local = threading.local()
         self._opened: list[sqlite3.Connection] = []
         self._list_lock = threading.Lock()
         self._write_lock = threading.Lock()
         self._writer: sqlite3.Connection | None = None
+        self._keeper_lock = threading.RLock()
+        self._wal_is_due = False
+        self._keeper = self._open_keeper(patience)
 
     def reader(self) -> sqlite3.Connection:
         """This thread's read-only connection."""
@@ -30,12 +46,14 @@ class Connections:
             connection = self._open("ro")
             connection.execute("PRAGMA query_only = ON")
             self._local.connection = connection
+        if not connection.in_transaction:
+            self._verify()
         return connection
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[sqlite3.Connection]:
         """This thread's reader, inside one read transaction: all reads see the same state."""
-        with store_errors(self.path):
+        with self._errors():
             reader = self.reader()
             if reader.in_transaction:
                 yield reader
@@ -44,40 +62,142 @@ class Connections:
             try:
                 yield reader
             finally:
-                reader.execute("COMMIT")
+                reader.execute("ROLLBACK")  # COMMIT fails once a page was found damaged
+        if self._wal_is_due:
+            self.empty_wal(0)
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """The writer inside BEGIN IMMEDIATE: committed at the end, rolled back on any error."""
-        with self._write_lock, store_errors(self.path):
+        """The writer inside BEGIN IMMEDIATE: committed at the end, rolled back on any error.
+
+        Raises StoreReplaced, also when the file was lost while the transaction ran, and
+        StoreDamaged.
+        """
+        with self._write_lock, self._errors():
+            self._verify()
+            self.file.verify_whole()
             if self._writer is None:
-                self._writer = self._open("rwc")
+                self._writer = self._open("rw")
                 _prepare_writer(self._writer)
             with immediate(self._writer) as writer:
                 yield writer
+            self._verify()  # what was written into a deleted file must not be acknowledged
+        if self._wal_is_due:
+            self.empty_wal(0)
 
-    def close(self) -> None:
-        """Close every connection of every thread."""
+    def check(self) -> None:
+        """Raise unless a row can be read and could be written; a writer at work is no fault."""
+        self._verify()
+        self.file.verify_whole()
+        self.file.verify_space()
+        with self._errors(), self._keeper_lock:
+            self._keeper.execute("SELECT number FROM generation").fetchone()
+            _require_writable(self._keeper)
+
+    def empty_wal(self, patience: int = EMPTY_WAL_MS) -> None:
+        """Move all of the log into the database, so that no forgotten text stays in it.
+
+        It waits so many ms for reads that still need the log, otherwise it is done after one of
+        the next reads or writes.
+        """
+        reader = getattr(self._local, "connection", None)
+        waits_for_itself = reader is not None and reader.in_transaction
+        with self._errors(), self._keeper_lock:
+            self._keeper.execute(f"PRAGMA busy_timeout = {0 if waits_for_itself else patience}")
+            (blocked, *_) = self._keeper.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            self._keeper.execute(f"PRAGMA busy_timeout = {KEEPER_MS}")
+            self._wal_is_due = bool(blocked)
+
+    def interrupt(self) -> None:
+        """Break off the statements that read."""
         with self._list_lock:
             for connection in self._opened:
+                if connection is not self._writer:
+                    connection.interrupt()
+
+    def close(self) -> None:
+        """Close every connection of every thread, the keeper last: it leaves all in one file."""
+        with self._list_lock, self._keeper_lock:
+            for connection in self._opened:
                 connection.close()
+            if not self.file.moved():
+                with contextlib.suppress(sqlite3.Error):
+                    self._keeper.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._keeper.close()
             self._opened.clear()
             self._writer = None
             self._local = threading.local()
 
-    def _open(self, mode: str) -> sqlite3.Connection:
+    def _open_keeper(self, patience: float) -> sqlite3.Connection:
         with store_errors(self.path):
-            connection = sqlite3.connect(
-                f"{self.path.as_uri()}?mode={mode}",
-                uri=True,
-                timeout=BUSY_SECONDS,
-                isolation_level=None,
-                check_same_thread=False,
-            )
-            connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+            keeper = _connect(self.path, "rw", patience)
+            try:
+                _prepare_writer(keeper)
+                keeper.execute("SELECT count(*) FROM sqlite_master").fetchone()  # opens the log
+                keeper.execute(f"PRAGMA busy_timeout = {KEEPER_MS}")
+            except BaseException:
+                keeper.close()
+                raise
+        self.file.remember()
+        return keeper
+
+    def _verify(self) -> None:
+        try:
+            self.file.verify()
+        except StoreUnavailable:
+            self._rescue()
+            raise
+
+    def _rescue(self) -> None:
+        """Save what only a deleted log holds, once: it is there until the keeper closes."""
+        lost = [path.name for path in self.file.moved()]
+        if lost == [f"{self.path.name}-wal"] and self._keeper_lock.acquire(blocking=False):
+            try:
+                with contextlib.suppress(sqlite3.Error):
+                    self._keeper.execute("PRAGMA wal_checkpoint(PASSIVE)")
+            finally:
+                self._keeper_lock.release()
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Raise SQLite's errors as MemsvcError, and remember what they say about the file."""
+        try:
+            with store_errors(self.path):
+                yield
+        except MemsvcError as error:
+            cause = error.__cause__
+            if isinstance(cause, sqlite3.Error):
+                self._verify()  # a lost file explains every other error
+                if is_damage(cause):
+                    self.file.note_damage(str(cause))
+                if is_fulltext(cause):
+                    self._note_broken(str(cause))
+            raise
+
+    def _note_broken(self, reason: str) -> None:
+        """Let the next start look at the full-text indexes."""
+        with self._keeper_lock, contextlib.suppress(sqlite3.Error):
+            self._keeper.execute("INSERT OR IGNORE INTO broken VALUES ('fulltext', ?)", (reason,))
+
+    def _open(self, mode: str) -> sqlite3.Connection:
+        self._verify()
+        with store_errors(self.path):
+            connection = _connect(self.path, mode, BUSY_SECONDS)
         with self._list_lock:
             self._opened.append(connection)
         return connection
+
+
+def _connect(path: Path, mode: str, patience: float) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        f"{path.as_uri()}?mode={mode}",
+        uri=True,
+        timeout=patience,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+    connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+    return connection
 
 
 def _prepare_writer(writer: sqlite3.Connection) -> None:
@@ -86,6 +206,16 @@ def _prepare_writer(writer: sqlite3.Connection) -> None:
     writer.execute("PRAGMA journal_mode = WAL")
     writer.execute("PRAGMA synchronous = FULL")
     writer.execute("PRAGMA secure_delete = ON")
+
+
+def _require_writable(keeper: sqlite3.Connection) -> None:
+    try:
+        keeper.execute("BEGIN IMMEDIATE")
+    except sqlite3.OperationalError as error:
+        if not is_locked(error):  # another who writes shows that it can be done
+            raise
+    else:
+        keeper.execute("ROLLBACK")
 
 
 @contextlib.contextmanager
@@ -110,20 +240,77 @@ def store_errors(path: Path) -> Iterator[None]:
 
 
 def explain_error(path: Path, error: sqlite3.Error) -> MemsvcError:
-    """The error for the user: what happened and what to do."""
-    text = str(error)
-    if "locked" in text or "busy" in text:
+    """The error for the user: what happened and what to do. It names no folder."""
+    text, name = str(error), path.name
+    if is_locked(error):
         return StoreUnavailable(
-            f"The store {path} is locked by another program; stop that program, or try again."
+            f"{name} is locked by another program; stop that program, or try again."
         )
-    if "malformed" in text or "not a database" in text:
-        return StoreDamaged(
-            f"The store {path} is damaged ({text}); nothing was changed. Move it away and import "
-            "again, or restore a backup."
+    if is_damage(error):
+        return damaged(path, text)
+    if is_fulltext(error):
+        return FulltextBroken(
+            f"The full-text index of {name} is broken ({text}); the records are whole, and lists "
+            "still work. It is rebuilt at the next start: memsvc stop; memsvc start"
         )
-    if "unable to open" in text or "readonly" in text or "disk" in text:
+    if _primary(error) in _UNUSABLE:
         return StoreUnavailable(
-            f"The store {path} cannot be used ({text}); check the folder's permissions and "
-            "the free space on its disk."
+            f"{name} cannot be used ({text}); check the permissions of its folder and the free "
+            "space on its disk: memsvc status shows where it is."
         )
-    return MemsvcError(f"The store {path} failed: {text}")
+    return MemsvcError(f"{name} failed: {text}")
+
+
+_UNUSABLE: Final = frozenset(
+    {
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_PERM,
+    }
+)
+
+
+def is_locked(error: BaseException | None) -> bool:
+    """Whether another program's lock is in the way."""
+    return _primary(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def is_damage(error: BaseException | None) -> bool:
+    """Whether pages of the file are damaged."""
+    code = getattr(error, "sqlite_errorcode", 0)
+    damaged_pages = code != sqlite3.SQLITE_CORRUPT_VTAB and code & 0xFF == sqlite3.SQLITE_CORRUPT
+    return damaged_pages or code == sqlite3.SQLITE_NOTADB
+
+
+def read_readable(
+    read: Callable[[Sequence[Key]], list[Row]], ids: Sequence[Key], found: Callable[[str], None]
+) -> list[Row]:
+    """The rows of these ids; where pages are damaged, those of the ids that can be read.
+
+    `found` is told about the damage. Raises sqlite3.DatabaseError if a
+    single one cannot be read.
+    """
+    try:
+        return read(ids)
+    except sqlite3.DatabaseError as error:
+        if not is_damage(error) or len(ids) < 2:
+            raise
+        found(str(error))
+    rows: list[Row] = []
+    for id in ids:
+        with contextlib.suppress(sqlite3.DatabaseError):
+            rows += read([id])
+    return rows
+
+
+def is_fulltext(error: BaseException | None) -> bool:
+    """Whether a full-text index is missing or does not hold together."""
+    code, text = getattr(error, "sqlite_errorcode", 0), str(error)
+    named = any(each in text for each in ("_fts", "_vocab", "SQL logic error"))  # FTS5 says no more
+    return code == sqlite3.SQLITE_CORRUPT_VTAB or (code == sqlite3.SQLITE_ERROR and named)
+
+
+def _primary(error: BaseException | None) -> int:
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF

@@ -5,7 +5,6 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cache
-from hashlib import blake2b
 from typing import Any, TypeVar
 
 from memsvc.adapters.sqlite.fulltext.index_words import record_subwords, record_tags
@@ -20,6 +19,7 @@ from memsvc.core.records import (
     WorkSession,
     content_hash,
     kind_of,
+    work_hash,
 )
 
 Found = TypeVar("Found")
@@ -41,7 +41,7 @@ def read_records(reader: sqlite3.Connection, kind: Kind, ids: Sequence[int]) -> 
             WHERE id IN (SELECT value FROM json_each(?))""",
         (json.dumps(list(ids)),),
     )
-    return {record.id: record for record in (_record(kind, row) for row in rows)}
+    return {record.id: record for record in (record_of(kind, row) for row in rows)}
 
 
 def read_refs(
@@ -67,7 +67,8 @@ def read_times(reader: sqlite3.Connection, kind: Kind, ids: Sequence[int]) -> di
     return dict(rows.fetchall())
 
 
-def _record(kind: Kind, row: tuple[Any, ...]) -> Record:
+def record_of(kind: Kind, row: tuple[Any, ...]) -> Record:
+    """The record that a row of `columns` holds."""
     values = dict(zip(columns(kind), row, strict=True))
     for name in LISTS & values.keys():
         values[name] = tuple(json.loads(values[name]))
@@ -75,17 +76,25 @@ def _record(kind: Kind, row: tuple[Any, ...]) -> Record:
 
 
 def write_record(
-    writer: sqlite3.Connection, record: Record, merge_within: int | None, labels: LabelIds
+    writer: sqlite3.Connection,
+    record: Record,
+    merge_within: int | None,
+    labels: LabelIds,
+    *,
+    keep_id: bool = False,
 ) -> Receipt:
     """Store a record once per source: stored, updated, unchanged, merged or forgotten.
 
     With `merge_within`, a new record is merged into one of the same source with the same content if
-    they are at most that many ms apart; None never merges.
+    they are at most that many ms apart; None never merges. With `keep_id`, a new record keeps its
+    id if that is above all given so far.
     """
     receipt = preview(writer, record, merge_within)
     kind = kind_of(record)
     if receipt.outcome is Outcome.STORED:
-        return Receipt(Outcome.STORED, Ref(kind, _insert(writer, kind, record, labels)))
+        own = keep_id and record.id > last_id(writer, kind)
+        new = record if own else replace(record, id=0)
+        return Receipt(Outcome.STORED, Ref(kind, insert(writer, kind, new, labels)))
     if receipt.outcome is Outcome.UPDATED and receipt.ref:
         _update(writer, kind, replace(record, id=receipt.ref.id), labels)
     return receipt
@@ -150,7 +159,7 @@ def _find(writer: sqlite3.Connection, kind: Kind, condition: str, *values: objec
     names = ", ".join(columns(kind))
     sql = f"SELECT {names} FROM {SHAPES[kind].table} WHERE {condition} LIMIT 1"
     row = writer.execute(sql, values).fetchone()
-    return _record(kind, row) if row else None
+    return record_of(kind, row) if row else None
 
 
 def _duplicate(
@@ -170,21 +179,37 @@ def _update(writer: sqlite3.Connection, kind: Kind, record: Record, labels: Labe
         f"UPDATE {SHAPES[kind].table} SET {assignments} WHERE id = ?",
         (*_values(kind, record), record.id),
     )
-    _label(writer, kind, record, labels)
+    label(writer, kind, record, labels)
     if known:
         labels.drop_unused(kind, labels_of(known))
         _drop_empty_work_sessions(writer, known)
 
 
-def _insert(writer: sqlite3.Connection, kind: Kind, record: Record, labels: LabelIds) -> int:
-    names = _stored_columns(kind)
+def last_id(connection: sqlite3.Connection, kind: Kind) -> int:
+    """The highest id that a kind has given out, to forgotten records too."""
+    sql = "SELECT seq FROM sqlite_sequence WHERE name = ?"
+    found = connection.execute(sql, (SHAPES[kind].table,)).fetchone()
+    return int(found[0]) if found else 0
+
+
+def raise_last_id(writer: sqlite3.Connection, kind: Kind, id: int) -> None:
+    """Let the next record of a kind have an id above this one."""
+    if id > last_id(writer, kind):
+        name = SHAPES[kind].table
+        writer.execute("DELETE FROM sqlite_sequence WHERE name = ?", (name,))
+        writer.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (name, id))
+
+
+def insert(writer: sqlite3.Connection, kind: Kind, record: Record, labels: LabelIds) -> int:
+    """Insert a record that no other stands for, under its own id or, for 0, the next one."""
+    names = ("id", *_stored_columns(kind))
     marks = ", ".join("?" for _ in names)
     cursor = writer.execute(
         f"INSERT INTO {SHAPES[kind].table} ({', '.join(names)}) VALUES ({marks})",
-        _values(kind, record),
+        (record.id or None, *_values(kind, record)),
     )
     new_id = int(cursor.lastrowid or 0)
-    _label(writer, kind, replace(record, id=new_id), labels)
+    label(writer, kind, replace(record, id=new_id), labels)
     return new_id
 
 
@@ -204,7 +229,7 @@ def _list_cell(items: tuple[str, ...]) -> str:
     return json.dumps(items, ensure_ascii=False) if items else "[]"
 
 
-def _label(writer: sqlite3.Connection, kind: Kind, record: Record, labels: LabelIds) -> None:
+def label(writer: sqlite3.Connection, kind: Kind, record: Record, labels: LabelIds) -> None:
     writer.executemany(
         "INSERT OR IGNORE INTO labelled (label, created_at_epoch, record) VALUES (?, ?, ?)",
         [
@@ -249,7 +274,7 @@ def forget_record(writer: sqlite3.Connection, ref: Ref) -> bool:
     )
     writer.executemany(
         "INSERT OR IGNORE INTO forgotten (kind, source, source_id) VALUES ('work', '', ?)",
-        [(_work_hash(*session),) for session in _drop_empty_work_sessions(writer, record)],
+        [(work_hash(*session),) for session in _drop_empty_work_sessions(writer, record)],
     )
     return True
 
@@ -279,12 +304,6 @@ def _carried(writer: sqlite3.Connection, field: str, value: str) -> bool:
     return found.fetchone() is not None
 
 
-def _work_hash(project: str, session_id: str) -> str:
-    """A hash that identifies a forgotten work session without revealing it."""
-    named = f"{project.casefold()}\n{session_id}".encode("utf-8", "surrogatepass")
-    return blake2b(named, digest_size=16).hexdigest()
-
-
 def touch_work_sessions(writer: sqlite3.Connection, records: Iterable[Record]) -> None:
     """Create or extend the work sessions of these records so that they cover the records' times."""
     moments: dict[tuple[str, str, str], list[int]] = {}
@@ -310,13 +329,14 @@ def write_work_session(writer: sqlite3.Connection, session: WorkSession) -> None
     writer.execute(
         """INSERT INTO work_sessions (project_key, session_id, project, started_at_epoch,
                completed_at_epoch, last_at_epoch, status)
-           SELECT ?1, ?2, ?3, ?4, ?5, coalesce(?5, ?4), ?6
+           SELECT ?1, ?2, ?3, ?4, ?5, iif(?8 > 0, ?8, coalesce(?5, ?4)), ?6
            WHERE EXISTS (SELECT 1 FROM work_sessions WHERE project_key = ?1 AND session_id = ?2)
                OR NOT EXISTS (SELECT 1 FROM forgotten
                    WHERE kind = 'work' AND source = '' AND source_id = ?7)
            ON CONFLICT DO UPDATE SET
                started_at_epoch = min(started_at_epoch, excluded.started_at_epoch),
                completed_at_epoch = coalesce(excluded.completed_at_epoch, completed_at_epoch),
+               last_at_epoch = max(last_at_epoch, ?8),
                status = excluded.status""",
         (
             session.project.casefold(),
@@ -325,6 +345,7 @@ def write_work_session(writer: sqlite3.Connection, session: WorkSession) -> None
             session.started_at_epoch,
             session.completed_at_epoch,
             session.status,
-            _work_hash(session.project, session.session_id),
+            work_hash(session.project, session.session_id),
+            session.last_at_epoch,
         ),
     )

@@ -4,35 +4,51 @@ import contextlib
 import json
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from memsvc.adapters.sqlite import listing, records, statistics
-from memsvc.adapters.sqlite.connections import Connections, store_errors
+from memsvc.adapters.sqlite import contents, listing, records, statistics
+from memsvc.adapters.sqlite.connections import (
+    BUSY_SECONDS,
+    Connections,
+    is_damage,
+    is_locked,
+    read_readable,
+    store_errors,
+)
 from memsvc.adapters.sqlite.fulltext import ranking, spelling
 from memsvc.adapters.sqlite.fulltext.search import Frequencies, Scope, TextSearch, scope_of
+from memsvc.adapters.sqlite.integrity import table_problems
 from memsvc.adapters.sqlite.labels import LabelIds
 from memsvc.adapters.sqlite.schema import migrations
+from memsvc.adapters.sqlite.schema.mending import mend_fulltext
+from memsvc.adapters.sqlite.upkeep.backups import back_up_before_migration
 from memsvc.adapters.sqlite.work_sessions import count_work_sessions, recent_work
 from memsvc.core.economics import Economics
 from memsvc.core.errors import StoreUnavailable
 from memsvc.core.filters import Filter
-from memsvc.core.ports.store import Hit, Point, Project, Receipt, WorkEntry
+from memsvc.core.ports.store import Hit, Point, Project, Receipt, Trace, WorkEntry
 from memsvc.core.query import Query
 from memsvc.core.records import SHAPES, Kind, Record, Ref, WorkSession
 
 Result = TypeVar("Result")
 
+FIRST_PATIENCE = 0.2
+PATIENCE = 1.0
+"""Seconds of one try to open a locked store, at first and later; SQLite asks ten times a second."""
+
 MAX_CACHED = 512  # cached answers per generation of the store
 
 
-def open_store(path: Path) -> "SqliteStore":
-    """The store in this file, created or migrated first.
+def open_store(path: Path, patience: float = BUSY_SECONDS) -> "SqliteStore":
+    """The store in this file, created, migrated or mended first.
 
-    Raises StoreUnavailable, StoreDamaged or StoreTooNew, and then leaves the file as it was.
+    It waits so many seconds for other programs. Raises StoreUnavailable, StoreDamaged or
+    StoreTooNew, and then leaves the file as it was.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -41,22 +57,41 @@ def open_store(path: Path) -> "SqliteStore":
             f"The folder {path.parent} cannot be created ({error.strerror}); set MEMSVC_HOME to a "
             "writable folder."
         ) from error
-    connections = Connections(path)
-    try:
-        _bring_up_to_date(path)
-        return SqliteStore(connections)
-    except BaseException:
-        connections.close()
-        raise
+    damage = _bring_up_to_date(path, patience)
+    connections = Connections(path, patience)
+    connections.file.note_damage(damage)
+    return SqliteStore(connections)
 
 
-def _bring_up_to_date(path: Path) -> None:
-    with store_errors(path), contextlib.closing(sqlite3.connect(path, timeout=10)) as connection:
+def await_store(path: Path, waiting: Callable[[], None]) -> "SqliteStore":
+    """The same as soon as no other program has the file locked; `waiting` is called until then."""
+    patience = FIRST_PATIENCE
+    while True:
+        try:
+            return open_store(path, patience)
+        except StoreUnavailable as error:
+            if not is_locked(error.__cause__):
+                raise
+        waiting()
+        patience = PATIENCE
+
+
+def _bring_up_to_date(path: Path, patience: float) -> str:
+    """Migrate and mend a file; says what is damaged in it, if that is not all of it."""
+    with store_errors(path), contextlib.closing(sqlite3.connect(path, patience)) as connection:
         connection.isolation_level = None
         migrations.check_owner(connection)
         if migrations.pending(connection):
+            back_up_before_migration(path, connection, datetime.now())
             connection.execute("PRAGMA journal_mode = WAL")
             migrations.migrate(connection)
+        try:
+            mend_fulltext(connection)
+        except sqlite3.DatabaseError as error:
+            if not is_damage(error):
+                raise
+            return str(error)
+        return ""
 
 
 class SqliteStore:
@@ -67,6 +102,7 @@ class SqliteStore:
         self._cache: dict[tuple[object, ...], object] = {}
         self._cache_lock = threading.Lock()
         self._frequencies = Frequencies()
+        self._examining = threading.Lock()
 
     @property
     def connections(self) -> Connections:
@@ -74,8 +110,11 @@ class SqliteStore:
         return self._connections
 
     def close(self) -> None:
-        """Close every connection."""
+        """Close every connection; an examination is broken off."""
+        while not self._examining.acquire(timeout=0.05):
+            self._connections.interrupt()
         self._connections.close()
+        self._examining.release()
 
     def generation(self) -> int:
         sql = "SELECT number FROM generation"
@@ -92,10 +131,13 @@ class SqliteStore:
         work_sessions: Iterable[WorkSession] = (),
         *,
         merge_within: int | None = None,
+        keep_ids: bool = False,
     ) -> list[Receipt]:
         with self._connections.transaction() as writer:
-            labels = LabelIds(writer)
-            written = [_write_one(writer, record, merge_within, labels) for record in records_]
+            write = partial(
+                _write_one, writer, LabelIds(writer), merge_within=merge_within, keep_id=keep_ids
+            )
+            written = [write(record) for record in records_]
             kept = (record for record, receipt in written if receipt.ref)
             records.touch_work_sessions(writer, kept)
             for session in work_sessions:
@@ -113,10 +155,29 @@ class SqliteStore:
     def forget(self, ref: Ref) -> bool:
         with self._connections.transaction() as writer:
             writer.execute("UPDATE generation SET number = number + 1")
-            return records.forget_record(writer, ref)
+            found = records.forget_record(writer, ref)
+        if found:
+            self._connections.empty_wal()
+        return found
+
+    def last_ids(self) -> dict[Kind, int]:
+        return {kind: records.last_id(self._read(), kind) for kind in Kind}
+
+    def contents(self, selection: Filter) -> Iterator[WorkSession | Record | Trace]:
+        with self._connections.snapshot() as reader:
+            yield from contents.read_contents(reader, selection)
+
+    def adopt(self, traces: Iterable[Trace], last_ids: Mapping[Kind, int]) -> None:
+        with self._connections.transaction() as writer:
+            contents.adopt(writer, traces, last_ids)
 
     def records(self, refs: Iterable[Ref]) -> dict[Ref, Record]:
-        return records.read_refs(refs, partial(records.read_records, self._read()))
+        def read(some: Sequence[Ref]) -> list[tuple[Ref, Record]]:
+            return list(
+                records.read_refs(some, partial(records.read_records, self._read())).items()
+            )
+
+        return dict(read_readable(read, list(refs), self._connections.file.note_damage))
 
     def page(
         self,
@@ -201,7 +262,8 @@ class SqliteStore:
     def _search(self, kind: Kind, query: Query, selection: Filter) -> TextSearch:
         reader = self._read()
         scope = scope_of(reader, kind, selection, walks_index=not query.only_excludes)
-        return TextSearch(reader, kind, query, self._frequencies, self.generation(), scope)
+        known = self._frequencies, self.generation(), scope
+        return TextSearch(reader, kind, query, *known, self._connections.file.note_damage)
 
     def count_values(self, kind: Kind, field: str) -> dict[str, int]:
         return self._cached(
@@ -224,8 +286,12 @@ class SqliteStore:
         return recent_work(self._read(), selection, limit=limit, most=most)
 
     def check(self) -> None:
-        with store_errors(self._connections.path):
-            self.generation()
+        self._connections.check()
+
+    def examine(self) -> None:
+        with self._examining:
+            for finding in table_problems(self._read()):
+                self._connections.file.note_damage(finding)
 
     def coverage(self, query: Query, ref: Ref) -> float:
         return ranking.coverage(self._search(ref.kind, query, Filter()), ref.id)
@@ -265,7 +331,12 @@ class SqliteStore:
 
 
 def _write_one(
-    writer: sqlite3.Connection, record: Record, merge_within: int | None, labels: LabelIds
+    writer: sqlite3.Connection,
+    labels: LabelIds,
+    record: Record,
+    *,
+    merge_within: int | None,
+    keep_id: bool,
 ) -> tuple[Record, Receipt]:
     record = records.with_time(writer, record)
-    return record, records.write_record(writer, record, merge_within, labels)
+    return record, records.write_record(writer, record, merge_within, labels, keep_id=keep_id)

@@ -13,7 +13,7 @@ from memsvc.core.records import Kind, WorkSession
 
 def count_work_sessions(reader: sqlite3.Connection, selection: Filter) -> int:
     """How many work sessions have a record that the filter selects; without a filter, all."""
-    condition, values = _selected(selection)
+    condition, values = selected_work(selection)
     sql = f"SELECT count(*) FROM work_sessions AS w WHERE {condition}"
     return int(reader.execute(sql, values).fetchone()[0])
 
@@ -24,7 +24,7 @@ def recent_work(
     """The selected work sessions, most recently active first, each with up to `most` selected
     records of each kind.
     """
-    condition, values = _selected(selection)
+    condition, values = selected_work(selection)
     rows = reader.execute(
         f"""SELECT project_key, session_id, project, started_at_epoch, completed_at_epoch, status,
                 last_at_epoch
@@ -35,7 +35,7 @@ def recent_work(
     return [_entry(reader, row, selection, most) for row in rows.fetchall()]
 
 
-def _selected(selection: Filter) -> Sql:
+def selected_work(selection: Filter) -> Sql:
     """A filter as an SQL condition on work sessions `w`, which know their own project."""
     projects = [values for field, values in selection.groups if field == "project"]
     terms = [_of_projects(values) for values in projects]

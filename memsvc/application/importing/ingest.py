@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from memsvc.application.importing.report import MAX_REFUSALS, Report
-from memsvc.core.ports.sources import Reading, Refused, Skipped, UnknownFields
-from memsvc.core.ports.store import Outcome, Store
+from memsvc.core.ports.sources import Export, Reading, Refused, Skipped, UnknownFields, Whole
+from memsvc.core.ports.store import Outcome, Store, Trace
 from memsvc.core.records import Kind, Record, WorkSession, content_hash, kind_of
 
 BATCH = 1000
@@ -36,6 +36,8 @@ def ingest(
         tally.count(batch.records, outcomes)
         if progress:
             progress(reading.position(), reading.total)
+    if tally.whole and not dry_run:
+        store.adopt([], tally.whole.last_ids)
     return tally.report(reading.name, dry_run)
 
 
@@ -44,26 +46,34 @@ class _Batch:
     """Records that are written together, all with the same merge window."""
 
     merge_within: int | None
+    keep_ids: bool = False
     records: list[Record] = field(default_factory=list)
     work_sessions: list[WorkSession] = field(default_factory=list)
+    traces: list[Trace] = field(default_factory=list)
 
-    def add(self, item: Record | WorkSession) -> None:
+    def add(self, item: Record | WorkSession | Trace) -> None:
         if isinstance(item, Record):
             self.records.append(item)
+        elif isinstance(item, Trace):
+            self.traces.append(item)
         else:
             self.work_sessions.append(item)
 
     def is_full(self) -> bool:
-        return len(self.records) + len(self.work_sessions) >= BATCH
-
-    def is_empty(self) -> bool:
-        return not self.records and not self.work_sessions
+        return len(self.records) + len(self.work_sessions) + len(self.traces) >= BATCH
 
 
 def _write(store: Store, batch: _Batch) -> list[Outcome]:
-    if batch.is_empty():
-        return []
-    receipts = store.write(batch.records, batch.work_sessions, merge_within=batch.merge_within)
+    receipts = []
+    if batch.records or batch.work_sessions:
+        receipts = store.write(
+            batch.records,
+            batch.work_sessions,
+            merge_within=batch.merge_within,
+            keep_ids=batch.keep_ids,
+        )
+    if batch.traces:  # last: a forgotten work session may have records again
+        store.adopt(batch.traces, {})
     return [receipt.outcome for receipt in receipts]
 
 
@@ -71,18 +81,19 @@ def _batches(reading: Reading, tally: "_Tally") -> Iterator[_Batch]:
     """The batches to write; everything else is counted by the tally."""
     batch = _Batch(None)
     for item in reading.items:
-        if not isinstance(item, Record | WorkSession):
+        if not isinstance(item, Record | WorkSession | Trace):
             tally.note(item)
+            batch.keep_ids = tally.is_export
             continue
         window = _window(reading, item)
         if batch.is_full() or window != batch.merge_within:
             yield batch
-            batch = _Batch(window)
+            batch = _Batch(window, keep_ids=tally.is_export)
         batch.add(item)
     yield batch
 
 
-def _window(reading: Reading, item: Record | WorkSession) -> int | None:
+def _window(reading: Reading, item: Record | WorkSession | Trace) -> int | None:
     return reading.merge_window(item) if isinstance(item, Record) else None
 
 
@@ -90,6 +101,8 @@ class _Tally:
     """Counts what happens to the items of one source."""
 
     def __init__(self) -> None:
+        self.is_export = False
+        self.whole: Whole | None = None
         self._outcomes: Counter[Outcome] = Counter()
         self._stored_kinds: Counter[Kind] = Counter()
         self._skipped: Counter[str] = Counter()
@@ -97,9 +110,13 @@ class _Tally:
         self._refused = 0
         self._refusals: list[Refused] = []
 
-    def note(self, item: Refused | Skipped | UnknownFields) -> None:
+    def note(self, item: Export | Whole | Refused | Skipped | UnknownFields) -> None:
         """Count an item that is not written."""
-        if isinstance(item, Skipped):
+        if isinstance(item, Export):
+            self.is_export = True
+        elif isinstance(item, Whole):
+            self.whole = item
+        elif isinstance(item, Skipped):
             _count(self._skipped, item.reason)
         elif isinstance(item, UnknownFields):
             for name in item.fields:

@@ -1,9 +1,10 @@
 """What every importer yields: a stream of items, in the order in which they are written."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from memsvc.core.records import Record, WorkSession
+from memsvc.core.ports.store import Trace
+from memsvc.core.records import Kind, Record, WorkSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,24 @@ class UnknownFields:
     fields: tuple[str, ...]
 
 
-Item = Record | WorkSession | Refused | Skipped | UnknownFields
+@dataclass(frozen=True, slots=True)
+class Export:
+    """The beginning of an export: its records keep their ids, and `last_ids` were given out."""
+
+    last_ids: Mapping[Kind, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """The end of an export of which nothing is missing: these ids were given out.
+
+    Taken over before the end, they would keep the records to come from keeping theirs.
+    """
+
+    last_ids: Mapping[Kind, int]
+
+
+Item = Record | WorkSession | Trace | Export | Whole | Refused | Skipped | UnknownFields
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,11 @@
 `tests/contracts` holds every adapter to what is written here.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Final, Protocol
 
 from memsvc.core.economics import Economics
 from memsvc.core.filters import Filter
@@ -36,6 +36,23 @@ class Receipt:
 
     outcome: Outcome
     ref: Ref | None
+
+
+WORK: Final = "work"
+"""What a trace of a forgotten work session has in place of a kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What is left of something forgotten, so that no import brings it back: where it came from,
+    and a hash of what it said. For a work session, `kind` is WORK and `source_id` its `work_hash`.
+    """
+
+    kind: str
+    source: str
+    source_id: str
+    content_hash: int = 0
+    created_at_epoch: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +127,14 @@ class Store(Protocol):
         work_sessions: Iterable[WorkSession] = (),
         *,
         merge_within: int | None = None,
+        keep_ids: bool = False,
     ) -> list[Receipt]:
         """Store a batch, all or nothing, and say what became of each record, in their order.
 
         Kind, source and source id identify a record: written again, it is unchanged or updated. A
         record without a time gets that of its first write. Forgotten records stay away. Ids count
-        up from 1 in each kind, and none is used twice.
+        up from 1 in each kind, and none is used twice. With `keep_ids`, a new record whose own id
+        is above all that its kind has given out keeps it.
 
         With `merge_within`, a new record that says the same (`content_hash`) as another of its
         kind and source, no more than so many ms apart, is merged into the earliest such; if that
@@ -134,10 +153,25 @@ class Store(Protocol):
         """
 
     def forget(self, ref: Ref) -> bool:
-        """Remove a record everywhere, for good; False if there is none.
+        """Remove a record everywhere, for good, so that no byte of its text is left where it was
+        kept; False if there is none.
 
         With the last record of a work session that goes too, and with the last of a project all
         its work sessions.
+        """
+
+    def last_ids(self) -> dict[Kind, int]:
+        """The highest id that each kind has given out, to forgotten records too; 0 at first."""
+
+    def contents(self, selection: Filter) -> Iterator[WorkSession | Record | Trace]:
+        """The store piece by piece: the selected work sessions (see `count_work_sessions`), the
+        selected records of each kind by rising id, and, if everything is selected, all traces.
+        """
+
+    def adopt(self, traces: Iterable[Trace], last_ids: Mapping[Kind, int]) -> None:
+        """Take over what another store has forgotten and the ids that it has given out.
+
+        What exists here is kept, and so are ids that are higher here.
         """
 
     def records(self, refs: Iterable[Ref]) -> dict[Ref, Record]:
@@ -249,7 +283,14 @@ class Store(Protocol):
         """
 
     def check(self) -> None:
-        """Raise StoreUnavailable unless the store can be read."""
+        """Raise StoreUnavailable, saying why, unless the store can be read and written, as far as
+        that shows at a glance; StoreDamaged once any damage was found. It never waits.
+        """
+
+    def examine(self) -> None:
+        """Look through all that is stored for damage, as long as that takes, and remember what is
+        found: `check` tells it, and `write` and `forget` refuse from then on. `close` ends it.
+        """
 
     def coverage(self, query: Query, ref: Ref) -> float:
         """How much of a query's words, by their weight, a record holds: 1 if all, 0 if none."""

@@ -6,6 +6,8 @@ import click
 
 from memsvc import __version__
 from memsvc.api.operations import OPERATIONS
+from memsvc.entrypoints.cli.backups import BACKUP_COMMANDS
+from memsvc.entrypoints.cli.doctor import doctor
 from memsvc.entrypoints.cli.imports import import_
 from memsvc.entrypoints.cli.operations import (
     EXIT_CODES,
@@ -25,7 +27,7 @@ def memsvc() -> None:
 
 
 add_operations(memsvc)
-for command in (*WORKER_COMMANDS, import_, skill):
+for command in (*WORKER_COMMANDS, *BACKUP_COMMANDS, doctor, import_, skill):
     memsvc.add_command(command)
 
 

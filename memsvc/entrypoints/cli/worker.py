@@ -4,6 +4,8 @@ import json
 import logging
 import os
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,9 @@ from memsvc.entrypoints.worker_process import (
     start_worker,
     stop_worker,
 )
+
+NOTICE_SECONDS = 10.0
+"""Seconds between two lines that say that the worker waits for its store."""
 
 
 @click.command()
@@ -59,7 +64,8 @@ def mcp() -> None:
 
 def _serve(settings: Settings, ready: Callable[[str], None]) -> None:
     from memsvc.application.services import SWITCHED_OFF, Services
-    from memsvc.configuration.bootstrap import build_semantic, build_store
+    from memsvc.configuration.bootstrap import await_unlocked_store, build_semantic
+    from memsvc.configuration.upkeep import build_daily_backups
     from memsvc.core.dates import now_ms
     from memsvc.entrypoints.http.app import create_app
     from memsvc.entrypoints.http.server import run_server
@@ -67,22 +73,44 @@ def _serve(settings: Settings, ready: Callable[[str], None]) -> None:
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
     # waitress warns about every queued request; that would fill the log of a busy worker
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)
-    store = build_store(settings)
+    store = await_unlocked_store(settings, _notice())
     semantic = build_semantic(settings, store)
 
     services = Services(store, now_ms, semantic, "" if semantic else SWITCHED_OFF)
 
+    backups = build_daily_backups(settings)
+
     def listening(address: str) -> None:
+        backups.start()
         if semantic:
             semantic.start()
+        threading.Thread(target=store.examine, name="examine", daemon=True).start()
         ready(address)
 
     try:
         run_server(create_app(services, settings.host), settings, listening)
     finally:
+        backups.stop()
         if semantic:
             semantic.stop()
         store.close()
+
+
+def _notice() -> Callable[[], None]:
+    """Says that the store is locked, at once and every ten seconds of being called."""
+    started, told = time.monotonic(), -NOTICE_SECONDS
+
+    def waiting() -> None:
+        nonlocal told
+        waited = time.monotonic() - started
+        if waited - told >= NOTICE_SECONDS:
+            told = waited
+            click.echo(
+                f"memsvc.db is locked by another program; waiting for it to end ({waited:.0f} s)",
+                err=True,
+            )
+
+    return waiting
 
 
 @click.command()
@@ -178,6 +206,7 @@ def _store_state(settings: Settings) -> dict[str, Any]:
     if not settings.database.exists():
         return {"store": "none yet"}
     from memsvc.configuration.bootstrap import build_store, build_vectors
+    from memsvc.configuration.upkeep import describe_backups
     from memsvc.core.filters import Filter
     from memsvc.core.records import Kind
 
@@ -188,6 +217,7 @@ def _store_state(settings: Settings) -> dict[str, Any]:
             "store": f"{size / 1e6:.1f} MB",
             **{f"{k}s": store.count(k, Filter()) for k in Kind},
             "to be embedded": build_vectors(store).count_pending(),
+            "backups": describe_backups(settings),
         }
     finally:
         store.close()

@@ -7,8 +7,9 @@ bonuses that bm25 cannot see.
 import json
 import re
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
+from memsvc.adapters.sqlite.connections import read_readable
 from memsvc.adapters.sqlite.fulltext.bonuses import Bonuses, bonuses_of
 from memsvc.adapters.sqlite.fulltext.match import exclusions
 from memsvc.adapters.sqlite.fulltext.search import TextSearch
@@ -85,6 +86,7 @@ def rest(search: TextSearch, *, without: Sequence[int], limit: int, offset: int)
     return [
         Hit(Ref(search.kind, id), times[id], min(1.0, score / perfect))
         for id, score in scores.items()
+        if id in times
     ]
 
 
@@ -162,19 +164,23 @@ def _perfect(search: TextSearch, bonuses: Bonuses) -> float:
 def _read(search: TextSearch, ids: list[int]) -> list[tuple[int, str]]:
     """The id and text of these records."""
     texts = " || ' ' || ".join([*SHAPES[search.kind].texts, "parts"])
-    return search.connection.execute(
-        f"SELECT id, {texts} FROM {search.table} WHERE id IN (SELECT value FROM json_each(?))",
-        (json.dumps(ids),),
-    ).fetchall()
+    return _rows(search, f"id, {texts}", ids)
 
 
 def _times(search: TextSearch, ids: list[int]) -> list[tuple[int, int]]:
     """The id and time of these records."""
-    return search.connection.execute(
-        f"""SELECT id, created_at_epoch FROM {search.table}
-            WHERE id IN (SELECT value FROM json_each(?))""",
-        (json.dumps(ids),),
-    ).fetchall()
+    return _rows(search, "id, created_at_epoch", ids)
+
+
+def _rows(search: TextSearch, columns: str, ids: list[int]) -> list[Any]:
+    """These columns of the records that can be read."""
+    sql = f"""SELECT {columns} FROM {search.table}
+        WHERE id IN (SELECT value FROM json_each(?))"""
+
+    def read(some: Sequence[int]) -> list[Any]:
+        return search.connection.execute(sql, (json.dumps(list(some)),)).fetchall()
+
+    return read_readable(read, ids, search.note_damage)
 
 
 def _columns_with(search: TextSearch, term: str, id: int) -> list[str]:

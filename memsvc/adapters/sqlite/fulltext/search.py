@@ -3,7 +3,7 @@
 import math
 import sqlite3
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -73,6 +73,7 @@ class TextSearch:
     frequencies: Frequencies
     generation: int = 0
     scope: Scope = Scope()
+    note_damage: Callable[[str], None] = lambda what: None
 
     @property
     def table(self) -> str:
