@@ -222,7 +222,7 @@ class Writer:
 def page_of(rows: int) -> Page:
     row = {"ref": "1", "kind": "observation", "created_at_epoch": NOW, "title": "t" * 9000}
     return Page(
-        echo={"query": "q" * 5000, "short": "12345678", "limit": 3},
+        echo={"query": "q" * 5000, "short": "12345678", "long": "123456789", "limit": 3},
         rows=tuple(row | {"ref": str(number)} for number in range(rows)),
         notes={"hint": "h" * 5000},
         requested=("0", "1", "2", "3"),
@@ -267,7 +267,10 @@ def test_what_never_fits_becomes_smaller_and_smaller_down_to_a_stub() -> None:
         assert page.notes == {"hint": "h" * 500 + CLIPPED}
         assert page.requested == ("0", "1", "2", "3")
     for page in (*second, stub, brief):
-        assert page.echo == {"query": "q" * 8 + "…", "short": "12345678", "limit": ""}
+        assert page.echo == {"query": "q" * 8 + "…", "long": "12345678…"} | {
+            "short": "12345678",
+            "limit": "",
+        }
         assert (page.notes, page.requested) == ({}, ("0", "1"))
 
 

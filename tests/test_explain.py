@@ -38,6 +38,23 @@ def test_tells_the_terms_and_where_they_stand_in_one_line(ask: Any) -> None:
     assert str(first["score"]) in first["explain"]["line"]
 
 
+@pytest.mark.parametrize("query", ["idempotency retry", "payment", "catalogue import", "the"])
+def test_the_line_says_what_the_fields_say(ask: Any, query: str) -> None:
+    rows = ask("/api/search", query=query, explain="1", limit="100")["results"]
+    assert rows
+    for row in rows:
+        told = row["explain"]
+        where = "; ".join(f"{term} in {', '.join(told['terms'][term])}" for term in told["terms"])
+        assert told["line"] == (
+            f"{where} | full text {told['lexical']} + semantic {told['semantic']} "
+            f"+ recency {told['recency']} = {row['score']}"
+        )
+        numbers = (told["lexical"], told["semantic"], told["recency"])
+        assert all(number == round(number, 4) for number in numbers)
+        assert told["semantic"] == 0
+        assert (told["recency"] > 0) <= (not row.get("older", False))
+
+
 def test_is_left_out_unless_asked_for(ask: Any) -> None:
     for given_ in ({}, {"explain": "0"}):
         rows = ask("/api/search/observations", query="payment", **given_)["results"]

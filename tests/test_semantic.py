@@ -36,7 +36,8 @@ from memsvc.configuration.settings import load_settings
 from memsvc.core.errors import SemanticUnavailable
 from memsvc.core.filters import Filter
 from memsvc.core.ports.vectors import Embedder, SemanticSearch
-from memsvc.core.records import Kind, Observation, Prompt, Record, Summary
+from memsvc.core.query import Query
+from memsvc.core.records import Kind, Observation, Prompt, Record, Ref, Summary
 from memsvc.core.semantic.cosines import rank_all
 from memsvc.core.tokens import count_tokens
 from memsvc.entrypoints.cli import main as cli
@@ -339,6 +340,43 @@ def test_every_full_text_match_is_in_the_hybrid_answer(crowd: FlaskClient) -> No
     matches = every_page(crowd, "/api/search", **given_, orderBy="date_desc")
     hybrid = every_page(crowd, "/api/search", **given_, days="all")
     assert {r for p in matches for r in refs_of(p)} <= {r for p in hybrid for r in refs_of(p)}
+
+
+def test_a_recent_record_is_not_crowded_out_by_older_ones_that_are_nearer(
+    own_store: SqliteStore,
+) -> None:
+    old = [Observation(title=f"charged n{n}", created_at_epoch=NOW - 200 * DAY) for n in range(130)]
+    recent = Observation(title="charged users ledger", created_at_epoch=NOW - DAY)
+    own_store.write(numbered([*old, recent]))
+    client = client_over(own_store, indexed(own_store))
+    pages = every_page(client, "/api/search/observations", query="billed", limit=100)
+    assert "131" in [ref for page in pages for ref in refs_of(page)]
+    assert {page["total"] for page in pages} == {101}
+    assert pages[0]["window"]["older_matches"] == 100
+
+
+class Covering(SqliteStore):
+    """A store that says how much of a query its best match holds, and of which it was asked."""
+
+    share = 0.0
+
+    def coverage(self, query: Query, ref: Ref) -> float:
+        self.asked = ref
+        return self.share
+
+
+def test_full_text_weighs_more_if_its_best_match_holds_all_words(own_store: SqliteStore) -> None:
+    titles = ["charged", "billed users", "billed", "payment billed ledger cache"]
+    own_store.write(numbered(Observation(title=title, created_at_epoch=NOW) for title in titles))
+    store = Covering(own_store.connections)
+    client = client_over(store, indexed(store))
+    lexical = []
+    for share in (0.0, 0.5, 1.0):
+        store.share = share
+        row = get(client, "/api/search/observations", query="billed users", explain=1)["results"][0]
+        assert (row["ref"], store.asked) == ("2", Ref(Kind.OBSERVATION, 2))
+        lexical.append(row["explain"]["lexical"])
+    assert lexical == sorted(set(lexical))
 
 
 # -- the semantic route ---------------------------------------------------------------------------
