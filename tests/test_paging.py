@@ -11,7 +11,7 @@ from pages import every_page, get, refs_of, rows_of
 from profiles import FEWER
 from samples import DAY, HOUR, NOW, numbered, services_over
 
-from memsvc.adapters.sqlite.store import open_store
+from memsvc.adapters.sqlite.store import SqliteStore, open_store
 from memsvc.core.records import Observation, Prompt, Record, Summary
 from memsvc.entrypoints.http.app import create_app
 
@@ -187,3 +187,24 @@ def test_all_days_rank_without_a_bound(crowd: FlaskClient) -> None:
     page = crowd.get("/api/search/observations?query=ledger&days=all").get_json()
     assert page["window"] == {"days": "all", "older_matches": 0}
     assert not any("older" in row for row in page["results"])
+
+
+def test_a_hard_bound_counts_what_it_leaves_out(crowd: FlaskClient) -> None:
+    path, query = "/api/search/observations", "payment"
+    everything = get(crowd, path, query=query, days="all")["total"]
+    for order in ("relevance", "date_desc", "date_asc"):
+        page = get(crowd, path, query=query, days=30, orderBy=order)
+        older = everything - page["total"]
+        assert older > 0
+        assert page["window"] == {"days": 30, "older_matches": older}
+        assert page["strategy"] == ("fulltext" if order == "relevance" else "temporal")
+
+
+def test_many_older_records_that_match_better_do_not_hide_a_recent_one(
+    own_store: SqliteStore, own_client: FlaskClient
+) -> None:
+    old = [Observation(title="payment retry", created_at_epoch=NOW - 200 * DAY)] * 130
+    recent = Observation(title="payment retry ledger", created_at_epoch=NOW - DAY)
+    own_store.write(numbered([*old, recent]))
+    rows = get(own_client, "/api/search/observations", query="payment retry")["results"]
+    assert rows[0]["ref"] == "131"

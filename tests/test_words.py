@@ -152,7 +152,7 @@ def test_neighbouring_subwords_are_joined_unless_that_is_the_word_itself(
     ("word", "compound"),
     [
         *((word, False) for word in ("plain", "Plain")),
-        *((word, True) for word in ("PLAIN", "getUser", "a1", "größe", "a-b", "a")),
+        *((word, True) for word in ("PLAIN", "getUser", "aBcd", "a1", "größe", "a-b", "a")),
     ],
 )
 def test_few_words_may_have_subwords(word: str, compound: bool) -> None:
