@@ -11,6 +11,7 @@ LETTERS = string.ascii_letters
 ALPHANUMERIC = LETTERS + string.digits
 URL_SAFE = f"{ALPHANUMERIC}-_"
 UPPER = string.ascii_uppercase + string.digits
+DIGITS = string.digits
 HEX = "0123456789abcdef"
 
 
@@ -113,6 +114,15 @@ KINDS: dict[str, Callable[[Random], str | tuple[str, str]]] = {
         + "-".join(_some(r, string.digits, 12) for _ in range(3))
         + "-"
         + _some(r, HEX, 32)
+    ),
+    "slack user of old": lambda r: (
+        "xox"
+        + "p-"
+        + _some(r, DIGITS, 12)
+        + "-"
+        + _some(r, DIGITS, 12)
+        + "-"
+        + _some(r, ALPHANUMERIC, 24)
     ),
     "slack webhook": lambda r: (
         "https://hooks.slack.com/"
