@@ -14,6 +14,7 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner, Result
 from fake_semantic import indexed
+from old_stores import bring_back
 from samples import RECORDS, fill, named, new_store
 from workers import running_worker
 
@@ -274,6 +275,15 @@ def test_records_on_undamaged_pages_are_saved_unaltered(large_home: Path, seed: 
         assert new.outcome is Outcome.STORED
     (kept,) = (large_home / "backups").glob("damaged-*.db")
     assert kept.stat().st_size == count * PAGE
+
+
+def test_a_damaged_store_of_an_older_version_is_saved_into_a_new_one(large_home: Path) -> None:
+    path = large_home / "memsvc.db"
+    bring_back(path, 4)
+    hit = set(range(20, path.stat().st_size // PAGE, 7))
+    damage(path, hit, 1)
+    assert "done: saved" in run("doctor", "--fix").stdout
+    assert faults() == {}
 
 
 def test_what_was_forgotten_is_not_saved_and_stays_forgotten(large_home: Path) -> None:

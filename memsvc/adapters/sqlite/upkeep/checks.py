@@ -35,11 +35,9 @@ def check_store(store: Path, *, thorough: bool) -> list[Finding]:
     try:
         with store_errors(store), contextlib.closing(_open(store)) as connection:
             found = [_check_schema(connection)]
-            if not found[0].ok:
-                return found
             connection.execute("BEGIN")
             found.append(_check_pages(connection))
-            if found[-1].ok:
+            if all(each.ok for each in found):
                 found += [_check_indexed(connection, kind) for kind in Kind]
                 found += _check_rows(connection)
             connection.execute("COMMIT")
