@@ -130,6 +130,14 @@ def test_a_file_lost_under_a_running_worker_is_a_503_for_writes_reads_and_readin
     assert live.get("/api/health").status_code == 200
 
 
+def test_a_database_emptied_under_a_running_worker_is_a_503_too(live: Worker) -> None:
+    assert _post(live, "before").status_code == 201
+    os.truncate(live.home / "memsvc.db", 0)
+    for answer in (_post(live, "after"), live.get("/api/search", query="before")):
+        assert (answer.status_code, answer.json()["code"]) == (503, "store_replaced")
+    assert live.get("/api/readiness", render="json").status_code == 503
+
+
 @pytest.mark.parametrize("attack", [_delete, _replace])
 def test_what_was_acknowledged_survives_the_loss_of_the_log_and_a_kill(
     live: Worker, attack: Callable[[Path], None]

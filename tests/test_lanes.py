@@ -152,6 +152,7 @@ def test_what_is_not_http_is_a_problem_too(
     assert (told, problem["status"], problem["code"]) == (status, status, code)
     assert headers["Content-Type"] == "application/problem+json; charset=utf-8"
     assert headers["Connection"] == "close"
+    assert headers["X-Frame-Options"] == "DENY"
     assert problem["help"] == f"{shared.address}/api/search/help"
     assert "waitress" not in json.dumps(problem)
 

@@ -33,13 +33,14 @@ class OpenFile:
         self._opened = {path: place_of(path) for path in paths}
 
     def moved(self) -> list[Path]:
-        """The files that were deleted or replaced since they were opened."""
-        return [path for path, place in self._opened.items() if place_of(path) != place]
+        """The files that were deleted, replaced or emptied since they were opened."""
+        lost = [path for path, place in self._opened.items() if place_of(path) != place]
+        return lost or ([self.path] if self._opened and _is_empty(self.path) else [])
 
     def verify(self) -> None:
         """Raise StoreReplaced if any of the files is not the one that is open."""
         for path in self.moved():
-            what = "replaced" if path.exists() else "deleted"
+            what = "replaced or emptied" if path.exists() else "deleted"
             raise StoreReplaced(
                 f"{path.name} was {what} while the worker had it open, so nothing is read from it "
                 "or stored any more. Restart the worker: memsvc stop; memsvc start"
@@ -74,6 +75,14 @@ def place_of(path: Path) -> Place | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
+
+
+def _is_empty(path: Path) -> bool:
+    """Whether a file holds nothing, which a store's database never does."""
+    try:
+        return not os.stat(path).st_size
+    except OSError:
+        return False
 
 
 def damaged(path: Path, what: str) -> StoreDamaged:

@@ -16,6 +16,7 @@ from memsvc.core.errors import (
     MemsvcError,
     UnknownEncoding,
 )
+from memsvc.entrypoints.http.headers import security_headers
 from memsvc.entrypoints.http.lanes import RETRY_SECONDS
 from memsvc.entrypoints.http.problems import problem_body
 
@@ -60,7 +61,7 @@ class ProblemTask(ErrorTask):
         self.response_headers = [
             ("Content-Type", "application/problem+json; charset=utf-8"),
             ("Cache-Control", "no-store"),
-            ("X-Content-Type-Options", "nosniff"),
+            *security_headers().items(),
         ]
         if isinstance(error, Busy):
             self.response_headers.append(("Retry-After", str(RETRY_SECONDS)))

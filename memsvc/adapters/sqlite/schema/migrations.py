@@ -33,8 +33,9 @@ def pending(connection: sqlite3.Connection) -> list[str]:
 
 def check_owner(connection: sqlite3.Connection) -> None:
     """Raise unless the store is empty, or ours and not from a newer version."""
-    (owner,) = connection.execute("PRAGMA application_id").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    # read after the tables: whoever has just made them has marked them as ours in the same step
+    (owner,) = connection.execute("PRAGMA application_id").fetchone()
     if tables and owner != APPLICATION_ID:
         raise StoreDamaged("This file belongs to another program; nothing was changed.")
     if _version(connection) > len(STEPS):
