@@ -358,7 +358,7 @@ def test_a_backup_a_day_is_kept_for_a_week(home: Path) -> None:
     for day in range(10):
         assert back_up_today(settings, DAY_ONE + timedelta(day), go_on)
         assert back_up_today(settings, DAY_ONE + timedelta(day), go_on) is None
-    days = [f"daily-{DAY_ONE + timedelta(day)}.db" for day in range(3, 10)]
+    days = [f"daily-{DAY_ONE + timedelta(day)}.db" for day in range(2, 10)]
     assert left_in(home / "backups") == days
 
 

@@ -72,7 +72,7 @@ def back_up_daily(store: Path, today: date, days: int, pace: Pace) -> Backup | N
     _remove_unfinished(store)
     made = copy_store(store, target, pace)
     for path in folder_of(store).glob(f"{DAILY}-*.db"):  # once there is a new one
-        if path.stem <= f"{DAILY}-{today - timedelta(days)}":
+        if path.stem < f"{DAILY}-{today - timedelta(days)}":
             path.unlink(missing_ok=True)
     return made
 
