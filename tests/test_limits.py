@@ -1,6 +1,7 @@
 """What a request may cost: refused before it starts, or stopped at the deadline."""
 
 import json
+import sqlite3
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ from memsvc.api.operations import OPERATIONS
 from memsvc.application.requests import MAX_EXPLAINED
 from memsvc.application.services import Services
 from memsvc.core.errors import DeadlineExceeded
+from memsvc.core.filters import EVERYTHING
 from memsvc.core.limits import deadline
 from memsvc.core.paths import path_matches
 from memsvc.core.query import MAX_LENGTH, MAX_PREFIXES, parse
@@ -37,6 +39,28 @@ def test_a_statement_without_end_is_stopped_at_the_deadline(own_store: SqliteSto
     ):
         own_store.connections.reader().execute(ENDLESS).fetchone()
     assert own_store.generation() == 0
+
+
+def test_a_cursor_left_open_does_not_hand_an_interruption_on(own_store: SqliteStore) -> None:
+    """An exception that somebody keeps holds the frames of the request, and these its cursors."""
+    kept: list[sqlite3.Cursor] = []
+    with pytest.raises(DeadlineExceeded), deadline.within(0.05), own_store.snapshot():
+        _read_without_end(own_store.connections.reader(), kept)
+    with (
+        pytest.raises(DeadlineExceeded),
+        deadline.within(0.05),
+        own_store.connections.transaction() as writer,
+    ):
+        _read_without_end(writer, kept)
+    assert own_store.write([Observation(title="a", source="t", source_id="1")])
+    with own_store.snapshot():
+        assert own_store.count(Kind.OBSERVATION, EVERYTHING) == 1
+
+
+def _read_without_end(connection: sqlite3.Connection, kept: list[sqlite3.Cursor]) -> None:
+    kept.append(connection.execute(ENDLESS.replace("count(*)", "x")))
+    kept[-1].fetchone()
+    connection.execute(ENDLESS).fetchone()
 
 
 def test_a_write_without_end_is_stopped_undone_and_no_obstacle(own_store: SqliteStore) -> None:

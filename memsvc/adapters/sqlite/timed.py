@@ -4,6 +4,7 @@ import contextlib
 import sqlite3
 from collections.abc import Iterator
 from typing import Any
+from weakref import WeakSet
 
 from memsvc.core.limits import deadline
 
@@ -11,9 +12,23 @@ from memsvc.core.limits import deadline
 class TimedConnection(sqlite3.Connection):
     """Starts no statement after the deadline; one that runs within `timed` is interrupted."""
 
+    def __init__(self, *given: Any, **options: Any) -> None:
+        super().__init__(*given, **options)
+        self._cursors: WeakSet[sqlite3.Cursor] = WeakSet()
+
     def execute(self, sql: str, parameters: Any = ()) -> sqlite3.Cursor:
         deadline.check()
-        return super().execute(sql, parameters)
+        cursor = super().execute(sql, parameters)
+        self._cursors.add(cursor)
+        return cursor
+
+    def rollback(self) -> None:
+        """Undo the transaction. Its cursors are closed first: as long as one is open, an
+        interruption holds for all later statements too, the ROLLBACK included.
+        """
+        for cursor in list(self._cursors):
+            cursor.close()
+        super().rollback()
 
     @contextlib.contextmanager
     def timed(self, patience: float) -> Iterator[None]:
