@@ -40,7 +40,7 @@ def test_tells_the_terms_and_where_they_stand_in_one_line(ask: Any) -> None:
 
 @pytest.mark.parametrize("query", ["idempotency retry", "payment", "catalogue import", "the"])
 def test_the_line_says_what_the_fields_say(ask: Any, query: str) -> None:
-    rows = ask("/api/search", query=query, explain="1", limit="100")["results"]
+    rows = ask("/api/search", query=query, explain="1", limit="20")["results"]
     assert rows
     for row in rows:
         told = row["explain"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from memsvc.adapters.sqlite.fulltext.index_words import index_subwords, tag
 from memsvc.adapters.sqlite.fulltext.match import MAX_CLAUSES, clauses, expression, match
 from memsvc.core.query import (
-    MAX_PLAIN_LENGTH,
+    MAX_LENGTH,
     MAX_TERM_LENGTH,
     MAX_TERMS,
     Query,
@@ -305,7 +305,7 @@ def test_values_of_filters_count_as_terms() -> None:
         ("title:lock Title:key", "lock key"),
         ("type:bugfix lock -cache -file:x file:a.py key", "lock key"),
         ('type:bugfix -"two words"', ""),
-        ("a " * MAX_PLAIN_LENGTH, ("a " * (MAX_PLAIN_LENGTH // 2)).strip()),
+        ("a " * MAX_LENGTH, ("a " * (MAX_LENGTH // 2)).strip()),
     ],
 )
 def test_what_is_embedded_is_the_text_without_filters_and_exclusions(text: str, plain: str) -> None:

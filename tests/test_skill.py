@@ -1,5 +1,6 @@
 """The mem-search skill: pages that are right about the service, its rules, its installation."""
 
+import contextlib
 import json
 import re
 import shlex
@@ -15,11 +16,13 @@ from click.testing import CliRunner, Result
 from fake_semantic import indexed
 from hypothesis import given
 from hypothesis import strategies as st
+from samples import named
 from test_import_git import Repository
 
 import memsvc
 from benchmarks.sample import run_command, sample_worker
 from memsvc import __version__
+from memsvc.adapters.sqlite.store import open_store
 from memsvc.api.operations import OPERATIONS, TEN
 from memsvc.api.skill_pages import ADDRESS
 from memsvc.entrypoints.cli import main as cli
@@ -40,8 +43,19 @@ RUN_ELSEWHERE = {
     "memsvc index",
     "memsvc index --rebuild",
     "memsvc mcp",
+    "memsvc restore",
+    "memsvc restore FILE",
+    "memsvc restore --dry-run FILE",
+    "memsvc doctor",
+    "memsvc doctor --fix",
+    "memsvc stop; memsvc doctor --fix; memsvc start",
+    "memsvc export ~/memsvc.jsonl",
+    "memsvc export memsvc.jsonl",
+    "memsvc import jsonl memsvc.jsonl",
 }
-"""They do not end, or need the real model; other tests run them over stores of their own."""
+"""They do not end, need the real model or a file of the reader's, print nothing, or report faults of
+the folder; other tests run them over stores of their own.
+"""
 
 
 def place(path: Path) -> str:
@@ -104,6 +118,8 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "records.jsonl").write_text('{"title": "one"}\n')
     (tmp_path / ".claude-mem").mkdir()
     empty_claude_mem(tmp_path / ".claude-mem" / "claude-mem.db")
+    with contextlib.closing(open_store(tmp_path / "memory" / "memsvc.db")) as store:
+        store.write([named("a record of the reader's", project="shop")])
     return tmp_path
 
 

@@ -33,7 +33,7 @@ def test_being_recent_does_not_make_a_weak_match_relevant() -> None:
 
 def test_a_recent_match_at_the_very_threshold_is_relevant() -> None:
     older, recent = hit(1, 1.0, SINCE - 1), hit(2, THRESHOLD, SINCE)
-    assert [each.ref.id for each in boost_recent([older, recent], SINCE)] == [2, 1]
+    assert [each.ref.id for each in boost_recent([older, recent], SINCE, UNTIL)] == [2, 1]
 
 
 def test_older_matches_are_marked() -> None:

@@ -124,6 +124,18 @@ class Connections:
             self._wal_is_due = bool(blocked)
             return not blocked
 
+    def compact(self) -> None:
+        """Write the whole file anew. Where SQLite moved a text to another page, the old page may
+        keep a copy of it, which `secure_delete` does not reach.
+        """
+        with self._writing(), self._errors():
+            self._verify()
+            self.file.verify_whole()
+            with self._keeper_lock:
+                self._keeper.execute(f"PRAGMA busy_timeout = {round(1000 * BUSY_SECONDS)}")
+                self._keeper.execute("VACUUM")
+                self._keeper.execute(f"PRAGMA busy_timeout = {KEEPER_MS}")
+
     def _empty_wal_if_due(self) -> None:
         if self._wal_is_due:
             with contextlib.suppress(MemsvcError):  # what was just done is done

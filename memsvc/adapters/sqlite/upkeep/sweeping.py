@@ -18,14 +18,16 @@ NEWER_STRUCTURE: Final = b"\xff\x00\x00\x01"
 def sweep(connections: Connections) -> bool:
     """Remove what is left of removed records; False if readers kept the log from being emptied.
 
-    Deleted words stay in a full-text index until its segments are merged, and old pages in the log
-    until it is emptied. Indexes beside the file are asked to rebuild.
+    Deleted words stay in a full-text index until its segments are merged, copies of moved texts
+    until the file is compacted, and old pages in the log until it is emptied. Indexes beside the
+    file are asked to rebuild.
     """
     for shape in SHAPES.values():  # one at a time, so that other writers come in between
         with connections.transaction() as writer:
             optimize(writer, shape.table)
     with connections.transaction() as writer:
         writer.execute("UPDATE semantic SET rebuilds = rebuilds + 1")
+    connections.compact()
     return connections.empty_wal()
 
 
