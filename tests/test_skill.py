@@ -53,8 +53,8 @@ RUN_ELSEWHERE = {
     "memsvc export memsvc.jsonl",
     "memsvc import jsonl memsvc.jsonl",
 }
-"""They do not end, need the real model or a file of the reader's, print nothing, or report faults of
-the folder; other tests run them over stores of their own.
+"""They do not end, need the real model or a file of the reader's, print nothing, or report faults
+of the folder; other tests run them over stores of their own.
 """
 
 
