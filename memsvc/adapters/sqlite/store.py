@@ -166,10 +166,11 @@ class SqliteStore:
         with self._connections.transaction() as writer:
             writer.execute("UPDATE generation SET number = number + 1")
             found = records.forget_record(writer, ref, LabelIds(writer))
-            optimize(writer, SHAPES[ref.kind].table)
+            if found:
+                optimize(writer, SHAPES[ref.kind].table)
         if found:
             self._connections.empty_wal()
-        self._renew_worn(ref.kind)
+            self._renew_worn(ref.kind)
         return found
 
     def _renew_worn(self, kind: Kind) -> None:
