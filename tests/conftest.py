@@ -141,3 +141,13 @@ def silent_port() -> Iterator[str]:
         listener.bind(("127.0.0.1", 0))
         listener.listen(8)
         yield str(listener.getsockname()[1])
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty home of the test's own, with full text alone."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    monkeypatch.setenv("MEMSVC_HOME", str(folder))
+    monkeypatch.setenv("MEMSVC_SEMANTIC", "off")
+    return folder

@@ -87,15 +87,6 @@ HIDDEN = "zanzibarquux"
 """A word that only private parts hold."""
 
 
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "home"
-    folder.mkdir()
-    monkeypatch.setenv("MEMSVC_HOME", str(folder))
-    monkeypatch.setenv("MEMSVC_SEMANTIC", "off")
-    return folder
-
-
 @pytest.fixture(scope="module")
 def planted() -> list[Planted]:
     """More than 200 secrets of more than 40 kinds."""

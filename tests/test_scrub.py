@@ -35,15 +35,6 @@ def planted() -> list[Planted]:
     return planted_secrets(Random("scrubbed"), 5)
 
 
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "home"
-    folder.mkdir()
-    monkeypatch.setenv("MEMSVC_HOME", str(folder))
-    monkeypatch.setenv("MEMSVC_SEMANTIC", "off")
-    return folder
-
-
 def fill_unmasked(home: Path, planted: list[Planted]) -> None:
     """A store as an older version filled it."""
     store = open_store(home / "memsvc.db")

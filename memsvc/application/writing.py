@@ -8,7 +8,7 @@ from memsvc.application.privacy.forgetting import forget_matching
 from memsvc.application.requests import ForgetRequest, WriteRequest
 from memsvc.application.services import Services
 from memsvc.core.errors import NotFound
-from memsvc.core.ports.masking import Mask
+from memsvc.core.ports.masking import Mask, mask_errors
 from memsvc.core.ports.store import Outcome
 from memsvc.core.records import Ref
 
@@ -37,11 +37,7 @@ def write_records(services: Services, request: WriteRequest) -> dict[str, Any]:
 
 def _masked(refused: Mapping[str, Any], mask: Mask) -> dict[str, Any]:
     """A refusal that quotes no secret."""
-    errors = {
-        name: [mask(message).text for message in messages]
-        for name, messages in refused["errors"].items()
-    }
-    return {**refused, "errors": errors}
+    return {**refused, "errors": mask_errors(refused["errors"], mask)}
 
 
 def forget_many(services: Services, request: ForgetRequest) -> dict[str, Any]:

@@ -10,14 +10,12 @@ from pathlib import Path
 from typing import Final
 
 from memsvc import __version__
+from memsvc.configuration.home import OTHERS
 from memsvc.configuration.settings import Settings
 from memsvc.configuration.upkeep import describe_backups, kept_files
-from memsvc.core.ports.upkeep import Finding, Salvage
+from memsvc.core.ports.upkeep import MIN_FREE_SHARE, SALVAGE, Finding, Salvage
 
 PERMISSIONS: Final = "permissions"
-
-MIN_FREE_SHARE: Final = 2
-"""How many times the size of the store the disk should have free: a backup, and room to work."""
 
 MIN_FREE: Final = 100_000_000
 """Bytes that the disk should have free in any case."""
@@ -70,7 +68,7 @@ def _too_open(home: Path) -> Iterator[Path]:
         return
     for path in (home, *home.rglob("*")):
         mode = path.lstat().st_mode
-        if not stat.S_ISLNK(mode) and mode & (stat.S_IRWXG | stat.S_IRWXO):
+        if not stat.S_ISLNK(mode) and mode & OTHERS:
             yield path
 
 
@@ -102,7 +100,7 @@ def _mend_store(
     from memsvc.adapters.sqlite.upkeep import checks
     from memsvc.adapters.sqlite.upkeep.salvage import salvage
 
-    if checks.SALVAGE in wanted:
+    if SALVAGE in wanted:
         saved = salvage(settings.database, datetime.now(), progress)
         shutil.rmtree(settings.index_folder, ignore_errors=True)
         yield from _told(saved)
@@ -118,7 +116,7 @@ def _mend_store(
 def _close(home: Path) -> str:
     found = list(_too_open(home))
     for path in found:
-        os.chmod(path, stat.S_IMODE(path.stat().st_mode) & ~(stat.S_IRWXG | stat.S_IRWXO))
+        os.chmod(path, stat.S_IMODE(path.stat().st_mode) & ~OTHERS)
     return f"closed {len(found)} files and folders to others"
 
 

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import IO, BinaryIO, Final
 
 from memsvc.core.errors import StoreUnavailable
 
@@ -89,16 +89,23 @@ def write_private(path: Path, text: str) -> None:
     Raises StoreUnavailable.
     """
     try:
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-        try:
-            with open(descriptor, "w", encoding="utf-8") as file:
-                file.write(text)
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        with whole_file(path) as file:
+            file.write(text)
     except OSError as error:
         raise _cannot_write(path, error) from error
+
+
+@contextlib.contextmanager
+def whole_file(path: Path) -> Iterator[IO[str]]:
+    """A private file that takes its name once it is whole, and leaves nothing otherwise."""
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    try:
+        with open(descriptor, "w", encoding="utf-8") as file:
+            yield file
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
 
 
 def new_private(path: Path) -> BinaryIO:

@@ -69,7 +69,7 @@ class Settings:
     semantic: str
     chroma_url: str
     model: Path | None
-    backups: int = 7
+    backups: int
 
     @property
     def database(self) -> Path:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from datetime import date, datetime
 from pathlib import Path
 
+from memsvc.configuration.home import open_home
 from memsvc.configuration.settings import Settings
 from memsvc.core.errors import BadRequest, StoreUnavailable
 from memsvc.core.ports.upkeep import Backup, KeptFile
@@ -49,7 +50,7 @@ def restore_backup(settings: Settings, backup: Path) -> tuple[Backup, Path | Non
     """
     from memsvc.adapters.sqlite.upkeep.restoring import restore
 
-    settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    open_home(settings.home)
     restored = restore(settings.database, backup, datetime.now())
     shutil.rmtree(settings.index_folder, ignore_errors=True)
     return restored

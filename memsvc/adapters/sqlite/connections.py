@@ -117,10 +117,8 @@ class Connections:
         """
         reader = getattr(self._local, "connection", None)
         waits_for_itself = reader is not None and reader.in_transaction
-        with self._errors(), self._keeper_lock:
-            self._keeper.execute(f"PRAGMA busy_timeout = {0 if waits_for_itself else patience}")
-            (blocked, *_) = self._keeper.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-            self._keeper.execute(f"PRAGMA busy_timeout = {KEEPER_MS}")
+        with self._errors(), self._waiting_keeper(0 if waits_for_itself else patience) as keeper:
+            (blocked, *_) = keeper.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             self._wal_is_due = bool(blocked)
             return not blocked
 
@@ -131,9 +129,17 @@ class Connections:
         with self._writing(), self._errors():
             self._verify()
             self.file.verify_whole()
-            with self._keeper_lock:
-                self._keeper.execute(f"PRAGMA busy_timeout = {round(1000 * BUSY_SECONDS)}")
-                self._keeper.execute("VACUUM")
+            with self._waiting_keeper(round(1000 * BUSY_SECONDS)) as keeper:
+                keeper.execute("VACUUM")
+
+    @contextlib.contextmanager
+    def _waiting_keeper(self, patience: int) -> Iterator[sqlite3.Connection]:
+        """The keeper, which within it waits so many ms for others."""
+        with self._keeper_lock:
+            self._keeper.execute(f"PRAGMA busy_timeout = {patience}")
+            try:
+                yield self._keeper
+            finally:
                 self._keeper.execute(f"PRAGMA busy_timeout = {KEEPER_MS}")
 
     def _empty_wal_if_due(self) -> None:

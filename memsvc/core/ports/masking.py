@@ -1,6 +1,6 @@
 """Masking: what finds secrets in a text and hides them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -21,3 +21,11 @@ A masked text stays as it is.
 def no_mask(text: str) -> Masked:
     """The mask of those who look for no secrets: every text stays as it is."""
     return Masked(text)
+
+
+def mask_errors(errors: Mapping[str, Sequence[str]], mask: Mask) -> dict[str, list[str]]:
+    """What is wrong with each field, without the secrets that it quotes."""
+    return {
+        mask(name).text: [mask(message).text for message in messages]
+        for name, messages in errors.items()
+    }

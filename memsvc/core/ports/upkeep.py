@@ -4,8 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Final
 
 from memsvc.core.records import Kind
+
+SALVAGE: Final = "salvage"
+"""What mends a damaged file: saving what is readable of it into a new one."""
+
+MIN_FREE_SHARE: Final = 2
+"""How many times the size of the store the disk should have free, for a daily backup."""
 
 
 class Stopped(Exception):

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import IO, Final
 import click
 
 from memsvc import __version__
+from memsvc.configuration.home import whole_file
 from memsvc.configuration.settings import load_settings
 from memsvc.core.errors import StoreUnavailable
 from memsvc.core.filters import EVERYTHING, Filter
@@ -159,16 +159,10 @@ def _output(file: str, force: bool) -> Iterator[IO[str]]:
     if path.exists() and not force:
         raise click.UsageError(f"{path} exists already; choose another name, or use --force")
     try:
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-        try:
-            with open(descriptor, "w", encoding="utf-8") as output:
-                yield output
-                output.flush()
-                os.fsync(output.fileno())
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        with whole_file(path) as output:
+            yield output
+            output.flush()
+            os.fsync(output.fileno())
     except OSError as error:
         raise StoreUnavailable(
             f"{path} cannot be written ({error.strerror}); check its folder and the free space on "

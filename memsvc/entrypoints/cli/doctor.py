@@ -3,17 +3,14 @@
 import json
 import sys
 from dataclasses import asdict
-from typing import Final
 
 import click
 
 from memsvc.configuration.settings import Settings, load_settings
 from memsvc.core.errors import StoreUnavailable
-from memsvc.core.ports.upkeep import Finding
+from memsvc.core.ports.upkeep import SALVAGE, Finding
 from memsvc.entrypoints.cli.operations import FAILED
 from memsvc.entrypoints.worker_process import worker_of
-
-SALVAGE: Final = "salvage"
 
 
 @click.command()

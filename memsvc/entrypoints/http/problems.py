@@ -15,7 +15,7 @@ from memsvc.core.errors import (
     MethodNotAllowed,
     NoSuchRoute,
 )
-from memsvc.core.ports.masking import Mask
+from memsvc.core.ports.masking import Mask, mask_errors
 
 _log = logging.getLogger("memsvc")
 
@@ -35,11 +35,7 @@ def _headers(status: int, error: Exception) -> dict[str, str]:
 def masked_problem(problem: dict[str, Any], mask: Mask) -> dict[str, Any]:
     """A problem that quotes no secret of what was given."""
     texts = {name: mask(problem[name]).text for name in ("detail", "error")}
-    errors = {
-        mask(name).text: [mask(message).text for message in messages]
-        for name, messages in problem["errors"].items()
-    }
-    return {**problem, **texts, "errors": errors}
+    return {**problem, **texts, "errors": mask_errors(problem["errors"], mask)}
 
 
 def _body(error: MemsvcError, base: str) -> dict[str, Any]:

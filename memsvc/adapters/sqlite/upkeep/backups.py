@@ -11,14 +11,11 @@ from memsvc.adapters.sqlite.connections import store_errors
 from memsvc.adapters.sqlite.schema import migrations
 from memsvc.adapters.sqlite.upkeep.copying import PART, Pace, copy_store
 from memsvc.core.errors import StoreUnavailable
-from memsvc.core.ports.upkeep import Backup, KeptFile
+from memsvc.core.ports.upkeep import MIN_FREE_SHARE, Backup, KeptFile
 from memsvc.core.records import SHAPES
 
 MAX_BEFORE_SCHEMA: Final = 3
 """Backups from before schema steps that are kept."""
-
-MIN_FREE_SHARE: Final = 2
-"""How many times the size of the store a disk must have free for a daily backup."""
 
 DAILY: Final = "daily"
 MANUAL: Final = "manual"

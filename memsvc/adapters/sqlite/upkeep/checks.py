@@ -12,10 +12,9 @@ from memsvc.adapters.sqlite.labels import LabelIds
 from memsvc.adapters.sqlite.records import label, read_records
 from memsvc.adapters.sqlite.schema import migrations
 from memsvc.core.errors import MemsvcError, StoreDamaged, StoreUnavailable
-from memsvc.core.ports.upkeep import Finding
+from memsvc.core.ports.upkeep import SALVAGE, Finding
 from memsvc.core.records import SHAPES, Kind
 
-SALVAGE: Final = "salvage"
 FULLTEXT: Final = "full text"
 ROWS: Final = "rows"
 
