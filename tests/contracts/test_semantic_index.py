@@ -64,6 +64,7 @@ class Server:
     def frozen(self) -> Iterator[None]:
         """A server that hangs; it thaws for one who would wait for it for ever."""
         self.process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED)  # a signal sent is not yet a stop
         thaw = threading.Timer(PATIENCE, self.process.send_signal, (signal.SIGCONT,))
         thaw.start()
         try:
