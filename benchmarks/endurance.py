@@ -11,6 +11,7 @@ from multiprocessing.synchronize import Event
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
+from uuid import uuid4
 
 import requests
 
@@ -65,6 +66,11 @@ class Load:
     statuses: Counter[int] = field(default_factory=Counter)
     lock: threading.Lock = field(default_factory=threading.Lock)
     over: threading.Event = field(default_factory=threading.Event)
+
+    def told(self) -> str:
+        """How many answers there were, how many of them wrong, and the last of these."""
+        last = f" ({self.failures[-1]})" if self.failures else ""
+        return f"{sum(self.statuses.values()):,} answers, {len(self.failures)} wrong{last}"
 
     def note(self, what: str, status: int, expected: int, body: bytes) -> None:
         """Count an answer; one of another status than expected is a failure."""
@@ -126,8 +132,7 @@ def _sampled(shared: Load, seconds: float) -> list[Row]:
         if time.monotonic() - told > 60:
             told = time.monotonic()
             left = (end - told) / 60
-            counted = sum(shared.statuses.values())
-            say(f"{left:.0f} minutes left: {counted:,} answers, {len(shared.failures)} wrong")
+            say(f"{left:.0f} minutes left: {shared.told()}, {samples[-1]['MB']:.0f} MB")
         time.sleep(SAMPLE_PAUSE)
     return samples
 
@@ -180,9 +185,7 @@ def _write(shared: Load, chance: random.Random) -> None:
     kept: list[list[str]] = []
     with direct_session() as session:
         while not shared.over.wait(10 * PAUSE):
-            batch = [
-                {**item, "id": f"{chance.random()}"} for item in chance.sample(shared.items, BATCH)
-            ]
+            batch = [{**item, "id": uuid4().hex} for item in chance.sample(shared.items, BATCH)]
             kept.append(_post(shared, session, place, batch))
             for ref in kept.pop(0) if len(kept) > KEPT else ():
                 path = f"/api/{_kind(ref)}/{ref.lstrip('SP')}"
