@@ -26,7 +26,7 @@ from benchmarks.worker import PATIENCE, Worker, await_index, home_in, running_wo
 
 READERS, WRITERS = 4, 2
 
-PAUSE = 0.1
+PAUSE = 0.4
 """Seconds that a client pauses between two requests, as an agent does, only far longer."""
 
 PROBE_PAUSE = 0.25
