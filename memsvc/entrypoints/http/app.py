@@ -21,6 +21,7 @@ from memsvc.api.operation import Answer, Operation
 from memsvc.api.operations import OPERATIONS
 from memsvc.api.parameter_facts import facts_of
 from memsvc.api.requests import Call
+from memsvc.api.scope import scoped
 from memsvc.application.services import Services
 from memsvc.core.errors import BadRequest, BodyTooLarge, MemsvcError, NotJson
 from memsvc.core.limits import deadline
@@ -93,8 +94,8 @@ def _view(services: Services, operation: Operation, hide: Hide) -> Callable[...,
     def view(**path_parameters: str) -> Response:
         arrived = request.environ.get(ARRIVED, time.monotonic())
         with deadline.within(current_app.config["SECONDS"], advice, began=arrived):
-            call = _call(services, operation, path_parameters)
-            answer = operation.run(services, operation.read(call))
+            call, scope = scoped(operation, services, _call(services, operation, path_parameters))
+            answer = _told(operation.run(services, operation.read(call)), scope)
             return _answer(operation, _without_paths(operation, answer, hide), call)
 
     return view
@@ -184,6 +185,13 @@ def _form(operation: Operation, call: Call) -> str:
     if accepted == "text/html":
         return accepted if operation.html else "application/json"
     return "text/markdown" if accepted in TEXT_TYPES else accepted
+
+
+def _told(answer: Answer, scope: str) -> Answer:
+    """An answer that says which project was searched, unless it was asked for."""
+    if isinstance(answer, Page) and scope:
+        return replace(answer, notes={"scope": scope, **answer.notes})
+    return answer
 
 
 def _without_paths(operation: Operation, answer: Answer, hide: Hide) -> Answer:
