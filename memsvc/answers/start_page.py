@@ -18,8 +18,8 @@ def write_start_page(page: Page) -> str:
     summary = page.notes.get("summary")
     if not page.total and not summary:
         return with_own_cost(lambda this: "\n".join(_empty_page(page, this)) + "\n")
-    future = [one_line(text)] if (text := page.notes.get("future")) else []
-    index = [*_index(page.rows), *_summary(summary), *future]
+    told = [one_line(page.notes[name]) for name in ("scope", "future") if page.notes.get(name)]
+    index = [*_index(page.rows), *_summary(summary), *told]
     lines = [LEGEND, *index, *_costs(page.rows), *_next_steps(page)]
     return with_own_cost(lambda this: "\n".join([_header(page, this), *lines]) + "\n")
 
@@ -95,7 +95,7 @@ def economics_of(rows: Sequence[Row]) -> Economics:
 
 def _discovery(row: Row) -> Discovery:
     number = row["prompt_number"]
-    place = row["project"], row["session_id"], -1 if number is None else number
+    place = row.get("project", ""), row["session_id"], -1 if number is None else number
     return Discovery(*place, row["discovery_tokens"], row["created_at_epoch"])
 
 

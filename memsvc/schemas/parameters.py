@@ -241,8 +241,8 @@ def project() -> Fields:
 
 def of_folder() -> Fields:
     """The parameters of a search that knows the folder of whoever asks."""
-    whose = "name or first commit of the folder that asks; its project is the default"
-    project = text_list(f"default: the folder's, else all; {ALL_PROJECTS} is all")
+    whose = "what here is: name or first commit of a folder; commands and tools give it"
+    project = text_list(f"default: here; {ALL_PROJECTS}: all")
     return {FIELDS["project"].parameter: project, **seldom({FOLDER: text(whose)})}
 
 

@@ -13,7 +13,7 @@ from flask import Flask, Response, current_app, render_template, request
 from werkzeug.exceptions import HTTPException
 
 from memsvc.answers.budget import fit
-from memsvc.answers.page import Page, to_json, write_json
+from memsvc.answers.page import Page, name_projects, to_json, write_json
 from memsvc.answers.quoting import visible
 from memsvc.api.help import error_codes, find_operation
 from memsvc.api.openapi import build_openapi
@@ -95,7 +95,7 @@ def _view(services: Services, operation: Operation, hide: Hide) -> Callable[...,
         arrived = request.environ.get(ARRIVED, time.monotonic())
         with deadline.within(current_app.config["SECONDS"], advice, began=arrived):
             call, scope = scoped(operation, services, _call(services, operation, path_parameters))
-            answer = _told(operation.run(services, operation.read(call)), scope)
+            answer = _placed(operation.run(services, operation.read(call)), scope)
             return _answer(operation, _without_paths(operation, answer, hide), call)
 
     return view
@@ -187,11 +187,12 @@ def _form(operation: Operation, call: Call) -> str:
     return "text/markdown" if accepted in TEXT_TYPES else accepted
 
 
-def _told(answer: Answer, scope: str) -> Answer:
-    """An answer that says which project was searched, unless it was asked for."""
-    if isinstance(answer, Page) and scope:
-        return replace(answer, notes={"scope": scope, **answer.notes})
-    return answer
+def _placed(answer: Answer, scope: str) -> Answer:
+    """An answer that says where its records belong, and what was searched if nobody said that."""
+    if not isinstance(answer, Page):
+        return answer
+    notes = {"scope": scope} if scope else {}
+    return name_projects(replace(answer, notes=notes | answer.notes))
 
 
 def _without_paths(operation: Operation, answer: Answer, hide: Hide) -> Answer:
