@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -192,7 +192,7 @@ def test_the_page_of_recent_work_is_that_of_the_folder(
     worker: Worker, repository: Path, plain: Path
 ) -> None:
     assert "# Memory of shop" in run(worker, repository, "context")
-    assert "scope: all projects" in run(worker, plain, "context")
+    assert "\nscope: all projects" in run(worker, plain, "context")
 
 
 def test_json_tells_the_scope_and_the_project_once(worker: Worker, repository: Path) -> None:
@@ -236,7 +236,8 @@ def test_a_history_can_be_imported_under_another_name(worker: Worker, repository
 
 
 @pytest.fixture
-def loaded() -> Iterator[set[str]]:
+def loaded() -> set[str]:
+    """The modules that the hook loads."""
     code = (
         "import sys; from memsvc.entrypoints import hook; hook.page_within(60); "
         "print(*sorted(sys.modules))"
@@ -245,7 +246,7 @@ def loaded() -> Iterator[set[str]]:
     ran = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     )
-    yield set(ran.stdout.split())
+    return set(ran.stdout.split())
 
 
 def test_the_hook_loads_nothing_heavy(loaded: set[str]) -> None:

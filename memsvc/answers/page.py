@@ -88,8 +88,8 @@ def name_projects(page: Page) -> Page:
     if page.format == "full":
         return page
     projects = {row["project"] for row in page.rows}
-    asked = page.echo.get("project") or next(iter(projects), "")
-    if len(projects) > 1 or {asked.casefold()} != {name.casefold() for name in projects}:
+    asked = page.echo.get("project", next(iter(projects), ""))
+    if {name.casefold() for name in projects} != {asked.casefold()}:
         return replace(page, rows=tuple(map(_with_bare_children, page.rows)))
     rows = tuple(
         _with_bare_children(row) if row["kind"] == "work_session" else _without_project(row)

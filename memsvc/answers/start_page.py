@@ -18,8 +18,9 @@ def write_start_page(page: Page) -> str:
     summary = page.notes.get("summary")
     if not page.total and not summary:
         return with_own_cost(lambda this: "\n".join(_empty_page(page, this)) + "\n")
-    told = [one_line(page.notes[name]) for name in ("scope", "future") if page.notes.get(name)]
-    index = [*_index(page.rows), *_summary(summary), *told]
+    scope = [one_line(f"scope: {text}")] if (text := page.notes.get("scope")) else []
+    future = [one_line(text)] if (text := page.notes.get("future")) else []
+    index = [*_index(page.rows), *_summary(summary), *scope, *future]
     lines = [LEGEND, *index, *_costs(page.rows), *_next_steps(page)]
     return with_own_cost(lambda this: "\n".join([_header(page, this), *lines]) + "\n")
 
