@@ -234,6 +234,14 @@ class MemoryStore:
     def from_sources(self, kind, sources):
         return {record.id for record in self._selected([kind]) if record.source in sources}
 
+    def project_from(self, kind, family, source_id):
+        known = [
+            record
+            for record in self._selected([kind])
+            if record.source.startswith(f"{family}:") and record.source_id == source_id
+        ]
+        return max(known, key=attrgetter("id")).project if known else None
+
     def _leave(self, *trace):
         self.traces.setdefault(trace[:3], Trace(*trace))
 

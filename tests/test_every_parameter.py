@@ -20,6 +20,7 @@ from memsvc.entrypoints.http.app import create_app
 Given = dict[str, str]
 
 TEXTS = {
+    "folder": ["api", "none such"],
     "query": ["checkout", "worker"],
     "anchor": ["12", "S3"],
     "ids": ["12,S3", "S3,12"],

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from memsvc.answers.quoting import escape_hidden
@@ -18,7 +18,8 @@ class Page:
 
     `echo` repeats the request, `notes` holds additional fields, `grouped` lists the kinds to group
     the rows by, `requested` holds the refs of records requested by id, `paged` says whether a next
-    page can be requested, and `tally` sums up the rows that fit the budget.
+    page can be requested, and `tally` sums up the rows that fit the budget. `project` is that of
+    all rows, if they do not name theirs.
     """
 
     echo: dict[str, Any] = field(default_factory=dict)
@@ -34,6 +35,7 @@ class Page:
     paged: bool = True
     requested: tuple[str, ...] = ()
     tally: Callable[[Sequence[Row]], dict[str, Any]] = lambda rows: {}
+    project: str = ""
 
     @property
     def next_offset(self) -> int | None:
@@ -62,6 +64,7 @@ def page_body(page: Page, this: int) -> dict[str, Any]:
     """The answer as a JSON object; `this` is its own cost in tokens."""
     return {
         **page.echo,
+        **({"project": page.project} if page.project else {}),
         "format": page.format,
         "count": len(page.rows),
         "total": page.total,
@@ -76,6 +79,35 @@ def page_body(page: Page, this: int) -> dict[str, Any]:
         **({"unread": page.unread} if page.unread else {}),
         "results": _results(page),
     }
+
+
+def name_projects(page: Page) -> Page:
+    """The page, whose short rows name their project only if there are several; those of a work
+    session share its project.
+    """
+    if page.format == "full":
+        return page
+    projects = {row["project"] for row in page.rows}
+    asked = page.echo.get("project", next(iter(projects), ""))
+    if {name.casefold() for name in projects} != {asked.casefold()}:
+        return replace(page, rows=tuple(map(_with_bare_children, page.rows)))
+    rows = tuple(
+        _with_bare_children(row) if row["kind"] == "work_session" else _without_project(row)
+        for row in page.rows
+    )
+    return replace(page, rows=rows, project=asked)
+
+
+def _with_bare_children(row: Row) -> Row:
+    """A row without the projects of the records in it."""
+    return {
+        name: [_without_project(child) for child in value] if isinstance(value, list) else value
+        for name, value in row.items()
+    }
+
+
+def _without_project(row: Row) -> Row:
+    return {name: value for name, value in row.items() if name != "project"}
 
 
 def _results(page: Page) -> Any:

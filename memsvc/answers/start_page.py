@@ -18,8 +18,9 @@ def write_start_page(page: Page) -> str:
     summary = page.notes.get("summary")
     if not page.total and not summary:
         return with_own_cost(lambda this: "\n".join(_empty_page(page, this)) + "\n")
+    scope = [one_line(f"scope: {text}")] if (text := page.notes.get("scope")) else []
     future = [one_line(text)] if (text := page.notes.get("future")) else []
-    index = [*_index(page.rows), *_summary(summary), *future]
+    index = [*_index(page.rows), *_summary(summary), *scope, *future]
     lines = [LEGEND, *index, *_costs(page.rows), *_next_steps(page)]
     return with_own_cost(lambda this: "\n".join([_header(page, this), *lines]) + "\n")
 
@@ -95,7 +96,7 @@ def economics_of(rows: Sequence[Row]) -> Economics:
 
 def _discovery(row: Row) -> Discovery:
     number = row["prompt_number"]
-    place = row["project"], row["session_id"], -1 if number is None else number
+    place = row.get("project", ""), row["session_id"], -1 if number is None else number
     return Discovery(*place, row["discovery_tokens"], row["created_at_epoch"])
 
 

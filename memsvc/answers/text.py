@@ -72,7 +72,8 @@ def _row(row: Row, form: str) -> list[str]:
 def _table_row(row: Row) -> str:
     when = local_text(row["created_at_epoch"]) + (" older" if row.get("older") else "")
     anchor = " <- anchor" if row.get("anchor") else ""
-    label, title, cost = cell(_label(row)), cell(row["title"]), row.get("read_tokens", "")
+    label, cost = cell(_label(row)), row.get("read_tokens", "")
+    title = cell(f"{_project(row)} {row['title']}")
     return f"| {_shown_ref(row)}{anchor} | {when} | {label} | {title} | {cost} |"
 
 
@@ -82,7 +83,13 @@ def _match(number: int, row: Row) -> str:
     cost = f"({row['read_tokens']} tokens)" if "read_tokens" in row else ""
     when, title = local_day(row["created_at_epoch"]), row["title"]
     label = name_of(_label(row))
-    return one_line(f"{number}. {near} {when} {_shown_ref(row)} {label} {title} {cost}")
+    facts = f"{number}. {near} {when} {_shown_ref(row)} {label} {_project(row)}"
+    return one_line(f"{facts} {title} {cost}")
+
+
+def _project(row: Row) -> str:
+    """The project of a row among rows of several, to stand before its title."""
+    return f"{name_of(row['project'])}:" if row.get("project") else ""
 
 
 def _shown_ref(row: Row) -> str:

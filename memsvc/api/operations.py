@@ -411,8 +411,14 @@ OPERATIONS: tuple[Operation, ...] = (
         command="projects",
         summary="List the projects and how many records each has.",
         when="to see which projects exist",
+        read=lambda call: call.values.get(parameters.FOLDER),
         run=status.list_projects,
         result=Result.DOCUMENT,
+        parameters={
+            parameters.FOLDER: parameters.text(
+                "only the project of this folder: name or first commit"
+            )
+        },
         cost="about 20 tokens per project",
     ),
     Operation(

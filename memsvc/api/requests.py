@@ -1,6 +1,6 @@
 """Turns parameters into requests: the only module that knows the names of parameters."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -259,10 +259,14 @@ def _groups(given: Mapping[str, Any], query: Query | None = None) -> Groups:
         (field.name, tuple(given[name]))
         for field in FIELDS.values()
         for name in (field.parameter, *field.spellings)
-        if given.get(name)
+        if given.get(name) and not _asks_for_all(field.name, given[name])
     )
     groups = dict.fromkeys([*asked, *(query.filters if query else ())])
     return tuple((name, tuple(map(_comparable, values))) for name, values in groups)
+
+
+def _asks_for_all(field: str, values: Sequence[str]) -> bool:
+    return field == "project" and parameters.ALL_PROJECTS in values
 
 
 def _comparable(value: str) -> str:

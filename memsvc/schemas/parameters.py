@@ -48,6 +48,12 @@ SPELLINGS = (
 )
 """Names that clients use for the same parameter; the operation's own name comes first."""
 
+ALL_PROJECTS: Final = "*"
+"""The project that stands for all."""
+
+FOLDER: Final = "folder"
+"""The parameter that commands and tools add themselves."""
+
 _STARS = re.compile(r"\*+")  # several in a row are one
 _DIGITS = re.compile(r"-?\d{1,18}", re.ASCII)
 
@@ -231,6 +237,13 @@ def required_filter(field: str, name: str) -> Fields:
 def project() -> Fields:
     field = FIELDS["project"]
     return {field.parameter: text_list(field.description)}
+
+
+def of_folder() -> Fields:
+    """The parameters of a search that knows the folder of whoever asks."""
+    whose = "what here is: name or first commit of a folder; commands and tools give it"
+    project = text_list(f"default: here; {ALL_PROJECTS}: all")
+    return {FIELDS["project"].parameter: project, **seldom({FOLDER: text(whose)})}
 
 
 def kinds() -> Fields:

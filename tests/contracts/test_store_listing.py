@@ -245,3 +245,25 @@ def test_records_and_times_leave_out_what_is_not_there(store: Store) -> None:
     assert store.times(asked) == dict.fromkeys([asked[0], asked[2]], NOW)
     assert set(store.records(asked)) == {asked[0], asked[2]}
     assert store.records([]) == store.times([]) == {}
+
+
+def test_the_newest_record_that_a_family_of_sources_knows_by_an_id_tells_its_project(
+    store: Store,
+) -> None:
+    known = [
+        ("git:shop", "c1", "shop"),
+        ("git:storefront", "c1", "storefront"),
+        ("git:shop", "c2", "shop"),
+        ("gitlab", "c3", "gitlab"),
+        ("git", "c4", "git"),
+        ("zip:shop", "c5", "zip"),
+    ]
+    store.write(
+        Observation(title=f"{source} {id}", source=source, source_id=id, project=project)
+        for source, id, project in known
+    )
+    store.write([Prompt(prompt_text="p", source="git:p", source_id="c6", project="p")])
+    found = [store.project_from(Kind.OBSERVATION, "git", f"c{n}") for n in range(1, 7)]
+    assert found == ["storefront", "shop", None, None, None, None]
+    store.forget(Ref(Kind.OBSERVATION, 2))
+    assert store.project_from(Kind.OBSERVATION, "git", "c1") == "shop"

@@ -225,6 +225,9 @@ class SqliteStore:
     def from_sources(self, kind: Kind, sources: Sequence[str]) -> set[int]:
         return listing.from_sources(self._read(), kind, sources)
 
+    def project_from(self, kind: Kind, family: str, source_id: str) -> str | None:
+        return listing.project_from(self._read(), kind, family, source_id)
+
     def last_ids(self) -> dict[Kind, int]:
         return {kind: records.last_id(self._read(), kind) for kind in Kind}
 

@@ -200,6 +200,11 @@ class Store(Protocol):
     def from_sources(self, kind: Kind, sources: Sequence[str]) -> set[int]:
         """The ids of all records of a kind that came from any of these sources."""
 
+    def project_from(self, kind: Kind, family: str, source_id: str) -> str | None:
+        """The project of the record that a source of a family (`git` has `git:shop`) knows by this
+        id: of several the newest record. None without one.
+        """
+
     def last_ids(self) -> dict[Kind, int]:
         """The highest id that each kind has given out, to forgotten records too; 0 at first."""
 
