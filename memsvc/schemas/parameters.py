@@ -34,6 +34,9 @@ DEFAULT_DAYS: Final = 90
 MIN_BUDGET: Final = 100
 """Smallest token budget; the envelope of every answer fits into it."""
 
+DEFAULT_DEPTH, MAX_DEPTH = 10, 50
+"""Records on each side of a timeline's anchor."""
+
 MAX_ERRORS: Final = 20
 """Wrong names that an error explains."""
 
@@ -45,6 +48,7 @@ SPELLINGS = (
     ("kinds", "kind"),
     ("dateStart", "date_start", "date_from", "dateRange[start]", "since"),
     ("dateEnd", "date_end", "date_to", "dateRange[end]", "until"),
+    ("during", "dateRange", "on"),
 )
 """Names that clients use for the same parameter; the operation's own name comes first."""
 
@@ -52,6 +56,12 @@ _STARS = re.compile(r"\*+")  # several in a row are one
 _DIGITS = re.compile(r"-?\d{1,18}", re.ASCII)
 
 Fields = dict[str, fields.Field[Any]]
+
+
+def spellings_of(name: str) -> tuple[str, ...]:
+    """The other names of a parameter."""
+    found = next((names for names in SPELLINGS if name in names), ())
+    return tuple(other for other in found if other != name)
 
 
 class CommaList(fields.List[Any]):
@@ -209,7 +219,7 @@ def query(*, required: bool, description: str = SYNTAX) -> Fields:
 
 
 def anchor(*, required: bool) -> Fields:
-    description = "a record (123, #123, S12, P9) or a date"
+    description = "a record (123, #123, S12, P9) or a date; a month or week shows all of it"
     return {"anchor": AnchorField(required=required, metadata={"description": description})}
 
 
@@ -258,8 +268,22 @@ def answer_format() -> Fields:
 
 def depth() -> Fields:
     return {
-        "depth_before": number("records before the anchor", 10, 0, 50),
-        "depth_after": number("records after the anchor", 10, 0, 50),
+        "depth_before": number("records before the anchor", DEFAULT_DEPTH, 0, MAX_DEPTH),
+        "depth_after": number("records after the anchor", DEFAULT_DEPTH, 0, MAX_DEPTH),
+    }
+
+
+def depth_or_end() -> Fields:
+    """The bounds of a timeline: by the number of records, or by a date."""
+    before, after = (
+        f"records {side} the anchor; default {DEFAULT_DEPTH}, with an end {default}"
+        for side, default in (("before", 0), ("after", MAX_DEPTH))
+    )
+    end = "show all from the anchor to this date"
+    return {
+        "end": DateField(metadata={"description": end}),
+        "depth_before": number(before, None, 0, MAX_DEPTH),
+        "depth_after": number(after, None, 0, MAX_DEPTH),
     }
 
 
@@ -275,12 +299,18 @@ def limit(description: str, default: int | None, high: int) -> Fields:
 
 def dates() -> Fields:
     days = f"only the last N days, or all; with a query the last {DEFAULT_DAYS} come first"
-    members: Fields = {
-        "dateStart": DateField(metadata={"description": f"earliest date: {FORMS}"}),
-        "dateEnd": DateField(metadata={"description": "latest date; a day counts to its end"}),
+    during = "all of 2021-01, 2021-W02, yesterday, last week, 7d"
+    last = "latest date; a day, month or year counts to its end"
+    return {
+        "during": DateField(metadata={"description": during}),
+        **seldom(
+            {
+                "dateStart": DateField(metadata={"description": f"earliest date: {FORMS}"}),
+                "dateEnd": DateField(metadata={"description": last}),
+            }
+        ),
         "days": Days(metadata={"description": days}),
     }
-    return seldom({name: members[name] for name in members if name != "days"}) | members
 
 
 def forgetting() -> Fields:
