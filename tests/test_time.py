@@ -2,6 +2,7 @@
 command line and as MCP tools.
 """
 
+import json
 from datetime import datetime
 from typing import Any
 
@@ -9,12 +10,13 @@ import pytest
 from click.testing import CliRunner
 from flask.testing import FlaskClient
 from pages import refs_of
-from samples import DAY, HOUR, NOW, named, refs_in_time
+from samples import DAY, NOW, named, refs_in_time
 
 from benchmarks.sample import run_command, sample_worker
 from memsvc.adapters.sqlite.store import SqliteStore
 from memsvc.core.records import Prompt, Summary
 from memsvc.entrypoints.cli import main as cli
+from memsvc.entrypoints.cli.operations import USAGE_ERROR
 
 LISTS = [
     *("/api/search/observations", "/api/search/sessions", "/api/search/prompts"),
@@ -111,7 +113,6 @@ def test_a_span_lists_what_lies_in_it_newest_first(
 def test_every_search_route_lists_exactly_a_week(
     dated: FlaskClient, path: str, given: dict[str, str]
 ) -> None:
-    response = dated.get(path, query_string=None)
     route, _, rest = path.partition("?")
     beside = dict([rest.split("=")]) if rest else {}
     response = dated.get(route, query_string=beside | given)
@@ -182,7 +183,8 @@ def test_a_filter_alone_lists_too(ask: Any) -> None:
 
 @pytest.mark.parametrize("beside", ["dateStart", "dateEnd", "days"])
 def test_during_stands_alone(refuse: Any, beside: str) -> None:
-    problem = refuse("/api/search", during="2021-01", **{beside: "30"} if beside == "days" else {beside: "7d"})
+    given = {"days": "30"} if beside == "days" else {beside: "7d"}
+    problem = refuse("/api/search", during="2021-01", **given)
     assert beside in problem["errors"]["during"][0]
     assert "give during alone" in problem["detail"]
 
@@ -238,6 +240,14 @@ def test_a_day_as_an_anchor_shows_what_is_around_it(ask: Any) -> None:
     )
 
 
+def test_a_number_is_a_record_and_else_a_year(dated: FlaskClient, ask: Any) -> None:
+    page = dated.get("/api/timeline?anchor=2021&kinds=prompt").get_json()
+    assert [row["title"][:4] for row in page["results"]] == ["2021"] * 8
+    assert dated.get("/api/timeline?anchor=2021&end=2020").status_code == 404
+    assert dated.get("/api/timeline?anchor=1234").status_code == 404
+    assert ask("/api/timeline", anchor="20")["anchor"]["ref"] == "20"
+
+
 REFS = refs_in_time()
 
 
@@ -271,8 +281,7 @@ def test_records_before_the_anchor_are_shown_if_asked_for(ask: Any) -> None:
 
 
 def test_filters_and_kinds_hold_between_too(dated: FlaskClient) -> None:
-    given = {"anchor": "2021", "end": "2021", "kinds": "prompt", "project": "none"}
-    given["anchor"] = "2021-01-01"
+    given = {"anchor": "2021", "kinds": "prompt", "project": "none"}
     assert dated.get("/api/timeline", query_string=given).get_json()["total"] == 0
     del given["project"]
     rows = dated.get("/api/timeline", query_string=given).get_json()["results"]
@@ -282,7 +291,7 @@ def test_filters_and_kinds_hold_between_too(dated: FlaskClient) -> None:
 def test_from_the_best_match_to_an_end(ask: Any) -> None:
     page = ask("/api/timeline", query="ECONNREFUSED", end="2026-11-03")
     place = REFS.index("10")
-    assert refs_of(page) == REFS[place : REFS.index("7")]
+    assert refs_of(page) == REFS[place : REFS.index("7") + 1]
 
 
 @pytest.mark.parametrize(
@@ -326,8 +335,6 @@ def test_the_command_line_lists_a_span_without_words(words: str, same: str) -> N
 
 
 def _results(printed: str) -> Any:
-    import json
-
     return json.loads(printed)["results"]
 
 
@@ -345,8 +352,10 @@ def test_every_search_command_and_the_timeline_take_a_span() -> None:
 
 def test_the_command_line_refuses_nothing_with_the_names_of_what_to_give() -> None:
     with sample_worker() as address:
-        printed = run_command("memsvc search observations", address)
-    assert "Missing required parameter: query" in printed
+        port = address.rsplit(":", 1)[1]
+        ran = CliRunner().invoke(cli.memsvc, ["search", "observations"], env={"MEMSVC_PORT": port})
+    assert ran.exit_code == USAGE_ERROR
+    assert "give a query or one of these filters" in ran.output
 
 
 def test_help_of_the_command_names_the_short_flags() -> None:

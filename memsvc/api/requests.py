@@ -15,7 +15,7 @@ from memsvc.application.requests import (
     WriteRequest,
 )
 from memsvc.core.calendar.spans import DAY_MS, HOUR_MS, Span
-from memsvc.core.dates import Date, local_day
+from memsvc.core.dates import Date, local_day, read_date
 from memsvc.core.errors import BadRequest
 from memsvc.core.filters import EVERYTHING, FIELDS, Filter, Groups
 from memsvc.core.query import Query, parse
@@ -109,12 +109,18 @@ def recent_request(call: Call) -> RecentRequest:
 
 
 def timeline_request(call: Call) -> TimelineRequest:
-    """What happened around a record or a date, or from there to an end. A date that is longer than
-    a day has its own end. Raises BadRequest if the end is before the anchor.
+    """What happened around a record or a date, or from there to an end. A number that is no record
+    may be a year. Raises BadRequest if the end is before the anchor.
     """
-    anchor, end = call.values["anchor"], call.values.get("end")
-    if not isinstance(anchor, Date):
-        return _timeline(call, anchor)
+    anchor = call.values["anchor"]
+    if isinstance(anchor, Date):
+        return _timeline_of_date(call, anchor)
+    return replace(_timeline(call, anchor), otherwise=_timeline_of_year(call, anchor))
+
+
+def _timeline_of_date(call: Call, anchor: Date) -> TimelineRequest:
+    """A date that is longer than a day has its own end."""
+    end: Date | None = call.values.get("end")
     first, last = anchor.span(call.now)
     if end and end.last(call.now) < first:
         raise BadRequest.of(
@@ -122,6 +128,14 @@ def timeline_request(call: Call) -> TimelineRequest:
             f"given {end.text!r}, which is before the anchor {anchor.text!r}; give a later date",
         )
     return _timeline(call, first, own_end=last if last - first > 2 * DAY_MS else None)
+
+
+def _timeline_of_year(call: Call, anchor: Ref) -> TimelineRequest | None:
+    try:
+        year = read_date(str(anchor)) if anchor.kind is Kind.OBSERVATION else None
+        return _timeline_of_date(call, year) if year else None
+    except (ValueError, BadRequest):
+        return None
 
 
 def timeline_by_query_request(call: Call) -> TimelineRequest:

@@ -41,7 +41,8 @@ class TimelineRequest:
     """What happened around an anchor: a record, a time (ms), or the best match of a search.
 
     With `until` (ms) it shows what lies between, at most `after` records. `interactive` asks for
-    the matches to choose an anchor from.
+    the matches to choose an anchor from; `otherwise` is the request to answer if the anchor is a
+    record that does not exist.
     """
 
     kinds: tuple[Kind, ...]
@@ -49,6 +50,7 @@ class TimelineRequest:
     before: int
     after: int
     until: int | None = None
+    otherwise: "TimelineRequest | None" = None
     selection: Filter = EVERYTHING
     format: str = "index"
     interactive: bool = False

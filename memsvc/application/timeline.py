@@ -39,6 +39,8 @@ def _around_match(services: Services, request: TimelineRequest, search: SearchRe
 
 def _around_record(services: Services, request: TimelineRequest, ref: Ref) -> Page:
     record = services.store.records([ref]).get(ref)
+    if record is None and request.otherwise:
+        return show_timeline(services, request.otherwise)
     if record is None:
         raise NotFound(f"There is no {ref.kind} {ref}; take a ref from a search.")
     if request.until is not None and request.until < record.created_at_epoch:

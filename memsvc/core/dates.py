@@ -39,7 +39,7 @@ _NAMED = re.compile(r"(?:(this|last) )(week|month|year)", re.ASCII)
 _NAMED_DAYS: Final = {"today": 0, "yesterday": 1, "day before yesterday": 2}
 _YEAR = re.compile(r"(?:19|20|21)\d\d", re.ASCII)
 _MONTH = re.compile(r"\d{4}-\d{2}", re.ASCII)
-_WEEK = re.compile(r"\d{4}-W\d{2}", re.ASCII)
+_WEEK = re.compile(r"\d{4}-[Ww]\d{2}", re.ASCII)
 _DAY = re.compile(r"\d{4}-(\d{2}-\d{2}|W\d{2}-\d)", re.ASCII)
 _FIRST_SECONDS: Final = 10**8  # 1973: a smaller number is far more likely to be an id or a year
 _FIRST_MILLISECONDS: Final = 10**11
@@ -161,7 +161,7 @@ def _fixed(text: str) -> Span:
     if _MONTH.fullmatch(text):
         return unit_around(datetime.strptime(text, "%Y-%m"), "mo")
     if _WEEK.fullmatch(text):
-        return unit_around(datetime.fromisoformat(text), "w")
+        return unit_around(datetime.fromisoformat(text.upper()), "w")
     return _exact(text)
 
 

@@ -43,6 +43,9 @@ MAX_ERRORS: Final = 20
 MAX_SHOWN: Final = 80
 """Characters of a given value that an error repeats."""
 
+MISSING: Final = "missing; it is required"
+"""What an error says of a required parameter, beside its name."""
+
 SPELLINGS = (
     *((field.parameter, *field.spellings) for field in FIELDS.values()),
     ("kinds", "kind"),
@@ -219,7 +222,7 @@ def query(*, required: bool, description: str = SYNTAX) -> Fields:
 
 
 def anchor(*, required: bool) -> Fields:
-    description = "a record (123, #123, S12, P9) or a date; a month or week shows all of it"
+    description = "a record (123, #123, S12, P9) or a date"
     return {"anchor": AnchorField(required=required, metadata={"description": description})}
 
 
@@ -276,10 +279,10 @@ def depth() -> Fields:
 def depth_or_end() -> Fields:
     """The bounds of a timeline: by the number of records, or by a date."""
     before, after = (
-        f"records {side} the anchor; default {DEFAULT_DEPTH}, with an end {default}"
+        f"records {side} it ({DEFAULT_DEPTH}; with end {default})"
         for side, default in (("before", 0), ("after", MAX_DEPTH))
     )
-    end = "show all from the anchor to this date"
+    end = "show all until then"
     return {
         "end": DateField(metadata={"description": end}),
         "depth_before": number(before, None, 0, MAX_DEPTH),
@@ -298,14 +301,14 @@ def limit(description: str, default: int | None, high: int) -> Fields:
 
 
 def dates() -> Fields:
-    days = f"only the last N days, or all; with a query the last {DEFAULT_DAYS} come first"
-    during = "all of 2021-01, 2021-W02, yesterday, last week, 7d"
-    last = "latest date; a day, month or year counts to its end"
+    days = f"the last N days, or all; with a query the last {DEFAULT_DAYS} come first"
+    during = "2021-01, 2021-W02, last week or 7d"
+    last = "latest date"
     return {
         "during": DateField(metadata={"description": during}),
         **seldom(
             {
-                "dateStart": DateField(metadata={"description": f"earliest date: {FORMS}"}),
+                "dateStart": DateField(metadata={"description": "earliest date"}),
                 "dateEnd": DateField(metadata={"description": last}),
             }
         ),
@@ -422,7 +425,7 @@ def _nearest(name: str, known: Iterable[str]) -> str:
 def _explained(messages: Any, values: list[Any] | None) -> list[str]:
     reasons = sorted(set(_flatten(messages)))
     if values is None:
-        return ["missing; it is required"]
+        return [MISSING]
     shown = _shortened(",".join(map(str, values)))
     return [f"given {shown!r}; {message}" for message in reasons]
 
