@@ -279,7 +279,7 @@ def depth() -> Fields:
 def depth_or_end() -> Fields:
     """The bounds of a timeline: by the number of records, or by a date."""
     before, after = (
-        f"records {side} it ({DEFAULT_DEPTH}; with end {default})"
+        f"records {side} it ({DEFAULT_DEPTH}, to an end {default})"
         for side, default in (("before", 0), ("after", MAX_DEPTH))
     )
     end = "show all until then"
@@ -303,13 +303,12 @@ def limit(description: str, default: int | None, high: int) -> Fields:
 def dates() -> Fields:
     days = f"the last N days, or all; with a query the last {DEFAULT_DAYS} come first"
     during = "2021-01, 2021-W02, last week or 7d"
-    last = "latest date"
     return {
         "during": DateField(metadata={"description": during}),
         **seldom(
             {
-                "dateStart": DateField(metadata={"description": "earliest date"}),
-                "dateEnd": DateField(metadata={"description": last}),
+                "dateStart": DateField(metadata={"description": "earliest"}),
+                "dateEnd": DateField(metadata={"description": "latest"}),
             }
         ),
         "days": Days(metadata={"description": days}),
