@@ -33,7 +33,8 @@ from memsvc.application.semantic.worker import SemanticWorker
 from memsvc.application.services import Services
 from memsvc.configuration.bootstrap import open_index
 from memsvc.configuration.settings import Settings, load_settings
-from memsvc.core.dates import DAY_MS, now_ms
+from memsvc.core.calendar.spans import DAY_MS
+from memsvc.core.dates import now_ms
 from memsvc.core.filters import Filter
 from memsvc.core.ports.store import Hit
 from memsvc.core.ports.vectors import Embedder

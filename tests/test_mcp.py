@@ -156,6 +156,23 @@ def test_the_three_layers_lead_from_a_question_to_whole_records(ask: Ask) -> Non
     assert "narrative: " in whole
 
 
+def test_a_span_is_listed_without_a_query_and_a_timeline_has_an_end(ask: Ask) -> None:
+    calls = [
+        ("search", {"during": "2026-10", "limit": 3}),
+        ("search", {"dateStart": "October 2026", "dateEnd": "October 2026", "limit": 3}),
+        ("timeline", {"anchor": "2026-10-13", "end": "2026-10-13"}),
+    ]
+    span, ends, day = answers(ask, *calls)
+    assert not span[0] + ends[0] + day[0]
+    assert "during: 2026-10-01 to 2026-10-31" in span[1]
+    assert [line for line in span[1].splitlines() if line.startswith("|")] == [
+        line for line in ends[1].splitlines() if line.startswith("|")
+    ]
+    rows = [line for line in day[1].splitlines() if line.startswith("|")]
+    assert rows
+    assert all("| 2026-10-13 " in line for line in rows)
+
+
 def test_memories_near_in_meaning_are_listed_with_match_percent_and_date(
     ask_at: Callable[[str], Ask],
 ) -> None:

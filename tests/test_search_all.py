@@ -74,4 +74,5 @@ def test_neither_query_nor_filter_is_refused_and_names_both(
 ) -> None:
     problem = refuse("/api/search", **given)
     assert problem["error"] == "Missing required parameter: query"
-    assert "kinds, type, concepts, files, project, dateStart" in problem["errors"]["query"][0]
+    (message,) = problem["errors"]["query"]
+    assert "kinds, type, concepts, files, project, during, dateStart" in message

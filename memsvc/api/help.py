@@ -11,6 +11,7 @@ from memsvc.api.operation import Operation
 from memsvc.api.parameter_facts import parameter_line, parameters_of
 from memsvc.application.requests import HelpRequest
 from memsvc.application.services import Services
+from memsvc.core.dates import FORMS
 from memsvc.core.errors import ERRORS, BadRequest
 from memsvc.core.filters import EVERYTHING
 from memsvc.core.records import Kind
@@ -37,7 +38,7 @@ def build_help(
         "text": "Send Accept: text/markdown, or render=text, to get any answer as compact text",
         "memory": TEXT_OF_MEMORY,
         "operations": [describe(operation, request.base, newest) for operation in shown],
-        **({} if one else {"vocabulary": vocabulary(services)}),
+        **({} if one else {"dates": FORMS, "vocabulary": vocabulary(services)}),
     }
 
 
@@ -128,6 +129,7 @@ def help_text(catalogue: Mapping[str, Any]) -> str:
     )
     blocks = [head, *map(_operation_text, catalogue["operations"])]
     if words := catalogue.get("vocabulary"):
+        blocks.append(f"## Dates\n\n{catalogue['dates']}.\n")
         blocks += ["## In use\n", *(f"- {name}: {_counted(words[name])}\n" for name in words)]
     return visible("\n".join(blocks))
 

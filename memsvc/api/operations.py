@@ -31,14 +31,14 @@ ALL: Final = (OBSERVATION, SESSION, PROMPT)
 ARTICLES: Final = {OBSERVATION: "an", SESSION: "a", PROMPT: "a"}
 
 
-def _window_of(kinds: tuple[Kind, ...]) -> Callable[[Call], Any]:
-    return partial(requests.search_request, kinds=kinds, windowed=True)
+def _search_of(kinds: tuple[Kind, ...]) -> Callable[[Call], Any]:
+    return partial(requests.search_kinds_request, kinds=kinds)
 
 
-def _around(more: Fields | None = None) -> Fields:
-    """The parameters of every timeline besides its anchor."""
+def _around(more: Fields | None = None, *, ends: bool = True) -> Fields:
+    """The parameters of every timeline besides its anchor; with one, it may have an end."""
     return {
-        **parameters.depth(),
+        **(parameters.depth_or_end() if ends else parameters.depth()),
         **(more or {}),
         **parameters.filters(*ALL),
         **parameters.kinds(),
@@ -72,13 +72,13 @@ OPERATIONS: tuple[Operation, ...] = (
         name="observations",
         path="/api/search/observations",
         command="search observations",
-        summary="Search observations by text.",
+        summary="Search observations by text, or list those of a time.",
         when="to find what was done, fixed, decided or learned about something",
-        read=_window_of((OBSERVATION,)),
+        read=_search_of((OBSERVATION,)),
         run=run_search,
         kinds=(OBSERVATION,),
         parameters={
-            **parameters.query(required=True),
+            **parameters.query(required=False),
             **parameters.filters(OBSERVATION),
             **parameters.paging(),
         },
@@ -90,13 +90,13 @@ OPERATIONS: tuple[Operation, ...] = (
         name="sessions",
         path="/api/search/sessions",
         command="search sessions",
-        summary="Search session summaries by text.",
+        summary="Search session summaries by text, or list those of a time.",
         when="to find what a work session was about and its outcome",
-        read=_window_of((SESSION,)),
+        read=_search_of((SESSION,)),
         run=run_search,
         kinds=(SESSION,),
         parameters={
-            **parameters.query(required=True),
+            **parameters.query(required=False),
             **parameters.filters(SESSION),
             **parameters.paging(),
         },
@@ -110,11 +110,11 @@ OPERATIONS: tuple[Operation, ...] = (
         command="search prompts",
         summary="Search the user's prompts, stored verbatim.",
         when="to find what the user asked for, in their own words",
-        read=_window_of((PROMPT,)),
+        read=_search_of((PROMPT,)),
         run=run_search,
         kinds=(PROMPT,),
         parameters={
-            **parameters.query(required=True),
+            **parameters.query(required=False),
             **parameters.filters(PROMPT),
             **parameters.paging(),
         },
@@ -209,7 +209,7 @@ OPERATIONS: tuple[Operation, ...] = (
         name="timeline",
         path="/api/context/timeline",
         command="context timeline",
-        summary="Show what happened just before and after a record or a date.",
+        summary="Show what happened around a record or a date, or until an end.",
         when="for a date, or to see what led to a record and what followed it",
         read=requests.timeline_request,
         run=timeline.show_timeline,
@@ -238,7 +238,9 @@ OPERATIONS: tuple[Operation, ...] = (
                 "auto",
                 *requests.MODES,
             ),
-            **_around(parameters.limit("matches to choose from in interactive mode", 5, 20)),
+            **_around(
+                parameters.limit("matches to choose from in interactive mode", 5, 20), ends=False
+            ),
         },
         example={"query": "double charge", "depth_before": "2", "depth_after": "2"},
         argument="query",
@@ -268,7 +270,7 @@ OPERATIONS: tuple[Operation, ...] = (
         command="search",
         summary="Search all kinds of record at once.",
         when="to start with: one index of observations, sessions and prompts",
-        read=requests.search_all_request,
+        read=requests.search_kinds_request,
         run=run_search,
         kinds=ALL,
         parameters={

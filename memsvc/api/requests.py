@@ -14,7 +14,8 @@ from memsvc.application.requests import (
     TimelineRequest,
     WriteRequest,
 )
-from memsvc.core.dates import DAY_MS, HOUR_MS, Date
+from memsvc.core.calendar.spans import DAY_MS, HOUR_MS, Span
+from memsvc.core.dates import Date, local_day, read_date
 from memsvc.core.errors import BadRequest
 from memsvc.core.filters import EVERYTHING, FIELDS, Filter, Groups
 from memsvc.core.query import Query, parse
@@ -75,19 +76,22 @@ def search_request(
         format=given.get("format", "index"),
         explain=given.get("explain") == "1",
         grouped=grouped,
-        echo=_echo(given, echo, "query"),
+        echo=_echo(given, echo, "query") | _echo_span(call),
     )
 
 
-def search_all_request(call: Call) -> SearchRequest:
-    """A search over the requested kinds. Raises BadRequest without a query and without a filter."""
+def search_kinds_request(call: Call, kinds: tuple[Kind, ...] = ()) -> SearchRequest:
+    """A search over these kinds, or over the requested ones. Raises BadRequest without a query and
+    without a filter.
+    """
     given = call.values
-    names = [*parameters.filters(*Kind), *parameters.dates()]
-    is_open = set(given["kinds"]) == set(Kind) and not any(given.get(name) for name in names)
-    if not given.get("query") and is_open:
-        message = f"missing; give a query or one of these filters: kinds, {', '.join(names)}"
+    names = [*parameters.filters(*(kinds or Kind)), *parameters.dates()]
+    some_kinds = set(given.get("kinds", Kind)) != set(Kind)
+    if not (given.get("query") or some_kinds or any(given.get(name) for name in names)):
+        allowed = ", ".join([*(() if kinds else ("kinds",)), *names])
+        message = f"missing; give a query or one of these filters: {allowed}"
         raise BadRequest("Missing required parameter: query", {"query": [message]})
-    return search_request(call, windowed=bool(given.get("query")))
+    return search_request(call, kinds, windowed=bool(given.get("query")))
 
 
 def recent_request(call: Call) -> RecentRequest:
@@ -105,9 +109,33 @@ def recent_request(call: Call) -> RecentRequest:
 
 
 def timeline_request(call: Call) -> TimelineRequest:
-    """What happened around a record or a date."""
+    """What happened around a record or a date, or from there to an end. A number that is no record
+    may be a year. Raises BadRequest if the end is before the anchor.
+    """
     anchor = call.values["anchor"]
-    return _timeline(call, anchor.first(call.now) if isinstance(anchor, Date) else anchor)
+    if isinstance(anchor, Date):
+        return _timeline_of_date(call, anchor)
+    return replace(_timeline(call, anchor), otherwise=_timeline_of_year(call, anchor))
+
+
+def _timeline_of_date(call: Call, anchor: Date) -> TimelineRequest:
+    """A date that is longer than a day has its own end."""
+    end: Date | None = call.values.get("end")
+    first, last = anchor.span(call.now)
+    if end and end.last(call.now) < first:
+        raise BadRequest.of(
+            "end",
+            f"given {end.text!r}, which is before the anchor {anchor.text!r}; give a later date",
+        )
+    return _timeline(call, first, own_end=last if last - first > 2 * DAY_MS else None)
+
+
+def _timeline_of_year(call: Call, anchor: Ref) -> TimelineRequest | None:
+    try:
+        year = read_date(str(anchor)) if anchor.kind is Kind.OBSERVATION else None
+        return _timeline_of_date(call, year) if year else None
+    except (ValueError, BadRequest):
+        return None
 
 
 def timeline_by_query_request(call: Call) -> TimelineRequest:
@@ -213,14 +241,22 @@ def help_request(call: Call) -> HelpRequest:
 
 
 def _timeline(
-    call: Call, anchor: Ref | int | SearchRequest, *, interactive: bool = False, mode: str = ""
+    call: Call,
+    anchor: Ref | int | SearchRequest,
+    *,
+    own_end: int | None = None,
+    interactive: bool = False,
+    mode: str = "",
 ) -> TimelineRequest:
-    given = call.values
+    given, depth = call.values, parameters.DEFAULT_DEPTH
+    until = given["end"].last(call.now) if given.get("end") else own_end
+    before, after = (depth, depth) if until is None else (0, parameters.MAX_DEPTH)
     return TimelineRequest(
         kinds=_kinds(given),
         anchor=anchor,
-        before=given["depth_before"],
-        after=given["depth_after"],
+        before=before if given["depth_before"] is None else given["depth_before"],
+        after=after if given["depth_after"] is None else given["depth_after"],
+        until=until,
         selection=Filter(_groups(given)),
         format=given["format"],
         interactive=interactive,
@@ -234,6 +270,8 @@ def _kinds(given: Mapping[str, Any]) -> tuple[Kind, ...]:
 
 def _dates(call: Call) -> tuple[int | None, int | None, int | str | None]:
     """The first and last time (ms) that dates and days allow, and the days as given."""
+    if span := _during(call):
+        return span.first, span.last, None
     start, end = call.values.get("dateStart"), call.values.get("dateEnd")
     days = call.values.get("days")
     since = start.first(call.now) if start else None
@@ -247,6 +285,31 @@ def _dates(call: Call) -> tuple[int | None, int | None, int | str | None]:
         since = max(since or 0, _days_ago(call, days))
         until = until if start or end else latest_moment(call.now)
     return since, until, days
+
+
+def _during(call: Call) -> Span | None:
+    """All of the span that is asked for by itself, if any."""
+    during: Date | None = call.values.get("during")
+    if during is None:
+        return None
+    if others := [name for name in ("dateStart", "dateEnd", "days") if call.values.get(name)]:
+        raise BadRequest.of(
+            "during", f"is given beside {others[0]}; give during alone, or dateStart and dateEnd"
+        )
+    span = during.whole(call.now)
+    if span.first == span.last:
+        raise BadRequest.of(
+            "during",
+            f"given {during.text!r}, which is a moment; give a day, week, month or year, or "
+            "dateStart and dateEnd",
+        )
+    return span
+
+
+def _echo_span(call: Call) -> dict[str, str]:
+    """The days that `during` stands for, for the answer to repeat."""
+    span = _during(call)
+    return {"during": f"{local_day(span.first)} to {local_day(span.last)}"} if span else {}
 
 
 def _days_ago(call: Call, days: int) -> int:

@@ -40,13 +40,17 @@ class SearchRequest:
 class TimelineRequest:
     """What happened around an anchor: a record, a time (ms), or the best match of a search.
 
-    `interactive` asks for the matches to choose an anchor from.
+    With `until` (ms) it shows what lies between, at most `after` records. `interactive` asks for
+    the matches to choose an anchor from; `otherwise` is the request to answer if the anchor is a
+    record that does not exist.
     """
 
     kinds: tuple[Kind, ...]
     anchor: Ref | int | SearchRequest
     before: int
     after: int
+    until: int | None = None
+    otherwise: "TimelineRequest | None" = None
     selection: Filter = EVERYTHING
     format: str = "index"
     interactive: bool = False

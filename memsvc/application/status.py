@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from memsvc import __version__
 from memsvc.application.services import Services
-from memsvc.core.dates import DAY_MS, local_day, utc_text
+from memsvc.core.calendar.spans import DAY_MS
+from memsvc.core.dates import local_day, utc_text
 from memsvc.core.errors import FulltextBroken, MemsvcError, SemanticUnavailable
 from memsvc.core.filters import Filter
 from memsvc.core.ports.store import Store

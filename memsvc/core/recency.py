@@ -14,7 +14,7 @@ the lowest boosted score is (1 - b) * t * best + b, the highest other score (1 -
 from collections.abc import Iterable
 from typing import Final
 
-from memsvc.core.dates import DAY_MS, HOUR_MS
+from memsvc.core.calendar.spans import DAY_MS, HOUR_MS
 from memsvc.core.ports.store import Hit
 
 THRESHOLD: Final = 0.88

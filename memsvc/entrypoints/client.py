@@ -12,6 +12,7 @@ from memsvc.configuration.settings import Settings, worker_url
 from memsvc.core.errors import StoreUnavailable
 from memsvc.entrypoints.token_file import read_token
 from memsvc.entrypoints.worker_file import read_worker_file
+from memsvc.schemas.parameters import MISSING
 
 PROBE_SECONDS = (0.5, 1.25)
 """Timeouts in seconds for the health check: to connect and to read. Together below 2."""
@@ -103,12 +104,20 @@ def answer_text(response: requests.Response) -> str:
 
 
 def problem_text(response: requests.Response) -> str:
-    """A problem as its sentence and the URL of help; other texts as they are."""
+    """A problem as its sentence, what else it says of each parameter, and the URL of help; other
+    texts as they are.
+    """
     text = answer_text(response)
     try:
         problem = json.loads(text)
-        return visible(f"{problem['error']}\nhelp: {problem['help']}")
-    except (ValueError, KeyError, TypeError):
+        more = [
+            f"{name}: {message}"
+            for name, messages in problem["errors"].items()
+            for message in messages
+            if message not in problem["error"] and message != MISSING
+        ]
+        return visible("\n".join([problem["error"], *more, f"help: {problem['help']}"]))
+    except (ValueError, KeyError, TypeError, AttributeError):
         return visible(text)
 
 

@@ -34,17 +34,24 @@ DEFAULT_DAYS: Final = 90
 MIN_BUDGET: Final = 100
 """Smallest token budget; the envelope of every answer fits into it."""
 
+DEFAULT_DEPTH, MAX_DEPTH = 10, 50
+"""Records on each side of a timeline's anchor."""
+
 MAX_ERRORS: Final = 20
 """Wrong names that an error explains."""
 
 MAX_SHOWN: Final = 80
 """Characters of a given value that an error repeats."""
 
+MISSING: Final = "missing; it is required"
+"""What an error says of a required parameter, beside its name."""
+
 SPELLINGS = (
     *((field.parameter, *field.spellings) for field in FIELDS.values()),
     ("kinds", "kind"),
     ("dateStart", "date_start", "date_from", "dateRange[start]", "since"),
     ("dateEnd", "date_end", "date_to", "dateRange[end]", "until"),
+    ("during", "dateRange", "on"),
 )
 """Names that clients use for the same parameter; the operation's own name comes first."""
 
@@ -58,6 +65,12 @@ _STARS = re.compile(r"\*+")  # several in a row are one
 _DIGITS = re.compile(r"-?\d{1,18}", re.ASCII)
 
 Fields = dict[str, fields.Field[Any]]
+
+
+def spellings_of(name: str) -> tuple[str, ...]:
+    """The other names of a parameter."""
+    found = next((names for names in SPELLINGS if name in names), ())
+    return tuple(other for other in found if other != name)
 
 
 class CommaList(fields.List[Any]):
@@ -271,8 +284,22 @@ def answer_format() -> Fields:
 
 def depth() -> Fields:
     return {
-        "depth_before": number("records before the anchor", 10, 0, 50),
-        "depth_after": number("records after the anchor", 10, 0, 50),
+        "depth_before": number("records before the anchor", DEFAULT_DEPTH, 0, MAX_DEPTH),
+        "depth_after": number("records after the anchor", DEFAULT_DEPTH, 0, MAX_DEPTH),
+    }
+
+
+def depth_or_end() -> Fields:
+    """The bounds of a timeline: by the number of records, or by a date."""
+    before, after = (
+        f"records {side} it ({DEFAULT_DEPTH}, to an end {default})"
+        for side, default in (("before", 0), ("after", MAX_DEPTH))
+    )
+    end = "show all until then"
+    return {
+        "end": DateField(metadata={"description": end}),
+        "depth_before": number(before, None, 0, MAX_DEPTH),
+        "depth_after": number(after, None, 0, MAX_DEPTH),
     }
 
 
@@ -287,13 +314,18 @@ def limit(description: str, default: int | None, high: int) -> Fields:
 
 
 def dates() -> Fields:
-    days = f"only the last N days, or all; with a query the last {DEFAULT_DAYS} come first"
-    members: Fields = {
-        "dateStart": DateField(metadata={"description": f"earliest date: {FORMS}"}),
-        "dateEnd": DateField(metadata={"description": "latest date; a day counts to its end"}),
+    days = f"the last N days, or all; with a query the last {DEFAULT_DAYS} come first"
+    during = "2021-01, 2021-W02, last week or 7d"
+    return {
+        "during": DateField(metadata={"description": during}),
+        **seldom(
+            {
+                "dateStart": DateField(metadata={"description": "earliest"}),
+                "dateEnd": DateField(metadata={"description": "latest"}),
+            }
+        ),
         "days": Days(metadata={"description": days}),
     }
-    return seldom({name: members[name] for name in members if name != "days"}) | members
 
 
 def forgetting() -> Fields:
@@ -405,7 +437,7 @@ def _nearest(name: str, known: Iterable[str]) -> str:
 def _explained(messages: Any, values: list[Any] | None) -> list[str]:
     reasons = sorted(set(_flatten(messages)))
     if values is None:
-        return ["missing; it is required"]
+        return [MISSING]
     shown = _shortened(",".join(map(str, values)))
     return [f"given {shown!r}; {message}" for message in reasons]
 

@@ -179,6 +179,7 @@ def _click_parameter(operation: Operation, parameter: Parameter) -> click.Parame
         return _argument(operation, parameter)
     facts = parameter.as_json() | {"type": "", "required": False}
     flags = [f"--{parameter.name}", f"--{parameter.name.replace('_', '-')}"]
+    flags += [f"--{name}" for name in parameters.spellings_of(parameter.name) if name.isalpha()]
     switch: dict[str, Any] = {"is_flag": False, "flag_value": "1"} if _is_switch(parameter) else {}
     return click.Option(
         [*dict.fromkeys(flags), _identifier(parameter.name)],
