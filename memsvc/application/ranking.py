@@ -11,6 +11,7 @@ from memsvc.core.filters import Filter
 from memsvc.core.fusion import Fused, fuse
 from memsvc.core.ports.store import Hit
 from memsvc.core.query import Query, plain_text
+from memsvc.core.ranking.wordings import combine
 from memsvc.core.recency import boost_recent
 from memsvc.core.records import Kind, Ref
 
@@ -43,11 +44,63 @@ class Ranking:
 
 
 def rank_candidates(services: Services, request: SearchRequest) -> Ranking:
-    """The candidates of every kind, the same number for every page."""
-    if services.semantic and (text := _plain_text(request)):
-        services.semantic.prepare(text)  # it is embedded while full text is searched
+    """The candidates of every kind, the same number for every page; with several wordings, those
+    of each.
+    """
+    asked = request.each_wording()
+    for each in asked:
+        if services.semantic and (text := _plain_text(each)):
+            services.semantic.prepare(text)  # it is embedded while full text is searched
+    rankings = [_candidates(services, each) for each in asked]
+    ranking = rankings[0] if len(rankings) == 1 else _combined(services, request, rankings)
+    return replace(ranking, hits=_ordered(services, ranking.hits, request))
+
+
+def _candidates(services: Services, request: SearchRequest) -> Ranking:
     lexical = [hit for kind in request.kinds for hit in _lexical(services, request, kind)]
     return _ranked(services, request, lexical, lambda: _nearest(services, request))
+
+
+def _combined(services: Services, request: SearchRequest, rankings: Sequence[Ranking]) -> Ranking:
+    """The rankings of several wordings as one."""
+    found = [{hit.ref: hit for hit in ranking.hits} for ranking in rankings]
+    relevances = [{ref: hit.relevance for ref, hit in hits.items()} for hits in found]
+    hits = [
+        _combined_hit([hits.get(ref) for hits in found], parts)
+        for ref, parts in combine(relevances).items()
+    ]
+    return Ranking(
+        hits,
+        strategy=next((r.strategy for r in rankings if r.strategy == "hybrid"), "fulltext"),
+        added=_unmatched(services, request, rankings),
+        degraded=next((ranking.degraded for ranking in rankings if ranking.degraded), ""),
+    )
+
+
+def _combined_hit(found: Sequence[Hit | None], parts: Sequence[float]) -> Hit:
+    """A record as several wordings found it, with what each contributes to its relevance."""
+    relevance = sum(parts) or 1.0
+    pairs = [(hit, part / relevance) for hit, part in zip(found, parts, strict=True) if hit]
+    semantic = sum(hit.semantic_share * share for hit, share in pairs)
+    (hit, _), *_ = pairs
+    shares = tuple(part / relevance for part in parts)
+    return Hit(hit.ref, hit.created_at_epoch, sum(parts), semantic_share=semantic, shares=shares)
+
+
+def _unmatched(
+    services: Services, request: SearchRequest, rankings: Sequence[Ranking]
+) -> frozenset[Ref]:
+    """The candidates without any word of any wording."""
+    added = {ref for ranking in rankings for ref in ranking.added}
+    for ranking in rankings:  # what one of them ranks and did not add has words of it
+        added -= {hit.ref for hit in ranking.hits if hit.ref not in ranking.added}
+    matching = {
+        Ref(kind, id)
+        for kind in request.kinds
+        if (ids := [ref.id for ref in added if ref.kind is kind])
+        for id in services.store.matches_among(kind, request.query, request.selection, ids)
+    }
+    return frozenset(added - matching)
 
 
 def rank_records(
@@ -55,7 +108,8 @@ def rank_records(
 ) -> Ranking:
     """The matches among these records, best first."""
     lexical = services.store.rank_among(kind, request.query, ids)
-    return _ranked(services, request, lexical, lambda: _compared(services, request, kind, ids))
+    ranking = _ranked(services, request, lexical, lambda: _compared(services, request, kind, ids))
+    return replace(ranking, hits=_ordered(services, ranking.hits, request))
 
 
 def _ranked(
@@ -64,15 +118,15 @@ def _ranked(
     hits: Iterable[Hit],
     near: Callable[[], dict[Ref, float] | None],
 ) -> Ranking:
-    """Full text fused with semantic search, or full text alone with the reason."""
+    """Full text fused with semantic search, or full text alone with the reason; in no order."""
     lexical = {hit.ref: hit for hit in hits}
     try:
         nearest = near()
     except SemanticUnavailable as error:
-        return Ranking(_ordered(services, lexical.values(), request), degraded=error.detail)
+        return Ranking(list(lexical.values()), degraded=error.detail)
     if nearest is None:
         missing = services.no_semantic if _plain_text(request) else ""
-        return Ranking(_ordered(services, lexical.values(), request), degraded=missing)
+        return Ranking(list(lexical.values()), degraded=missing)
     return _fused(services, request, lexical, nearest)
 
 
@@ -158,7 +212,7 @@ def _fused(
     hits = [_hit(ref, times[ref], parts) for ref, parts in fused.items() if ref in times]
     lag = services.semantic.missing() if services.semantic else ""
     unmatched = frozenset(ref for ref in times if not added.get(ref, True))
-    return Ranking(_ordered(services, hits, request), "hybrid", unmatched, lag)
+    return Ranking(hits, "hybrid", unmatched, lag)
 
 
 def _hit(ref: Ref, moment: int, parts: Fused) -> Hit:
