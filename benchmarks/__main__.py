@@ -53,6 +53,11 @@ def benchmarks() -> None:
 @click.option("--set", "names", multiple=True, help="Only this set; can be repeated.")
 @click.option("--compressed", is_flag=True, help="Move dates forward; compare with days=all.")
 @click.option("--project-filter", is_flag=True, help="Also run each query within its project.")
+@click.option(
+    "--also",
+    type=FOLDER,
+    help="Folder of SET.jsonl with other wordings: only those questions, without and with them.",
+)
 @click.option("--floors", type=FILE, help="JSON: the lowest value allowed, per set and metric.")
 @keep
 @semantic
@@ -62,6 +67,7 @@ def quality(
     names: tuple[str, ...],
     compressed: bool,
     project_filter: bool,
+    also: Path | None,
     floors: Path | None,
     keep: Path | None,
     semantic: str,
@@ -74,6 +80,7 @@ def quality(
             names,
             compressed=compressed,
             project_filter=project_filter,
+            also=also,
             floors=floors,
             place=evaluation.Place(keep, semantic),
             as_json=as_json,

@@ -86,7 +86,11 @@ def places(record, term):
 
 
 def matches(record, query):
-    """Any of the words, unless something is required; all of that; nothing that is excluded."""
+    """Any of the words, unless something is required; all of that; nothing that is excluded; or
+    the same of another wording.
+    """
+    if query.also:
+        return any(matches(record, each) for each in query.wordings)
 
     def holds(terms):
         return all(places(record, each) for each in as_written(terms))
@@ -100,7 +104,8 @@ def matches(record, query):
 
 
 def asked(query):
-    return [*readings(query), *as_written(query.required)]
+    each = [[*readings(wording), *as_written(wording.required)] for wording in query.wordings]
+    return list(dict.fromkeys(term for terms in each for term in terms))
 
 
 def matched_terms(record, query):

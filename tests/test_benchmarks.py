@@ -91,6 +91,7 @@ def test_metrics_are_those_worked_out_by_hand() -> None:
         "mrr@10": 1.0,
         "ndcg@10": pytest.approx((2 + 1 / 2) / ideal),
         "hit@1": 1.0,
+        "hit@10": 1.0,
         "empty": 0.0,
     }
 
@@ -98,7 +99,14 @@ def test_metrics_are_those_worked_out_by_hand() -> None:
 def test_metrics_look_no_further_than_ten() -> None:
     """A relevant record at place 11 counts for nothing."""
     scores = score([*map(str, range(10)), "a"], {"a": 1})
-    assert scores == {"recall@10": 0, "mrr@10": 0, "ndcg@10": 0, "hit@1": 0, "empty": 0}
+    assert scores == {
+        "recall@10": 0,
+        "mrr@10": 0,
+        "ndcg@10": 0,
+        "hit@1": 0,
+        "hit@10": 0,
+        "empty": 0,
+    }
 
 
 def test_metrics_of_second_place_and_of_nothing() -> None:

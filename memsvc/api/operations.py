@@ -79,6 +79,7 @@ OPERATIONS: tuple[Operation, ...] = (
         kinds=(OBSERVATION,),
         parameters={
             **parameters.query(required=False),
+            **parameters.also(),
             **parameters.filters(OBSERVATION),
             **parameters.paging(),
         },
@@ -97,6 +98,7 @@ OPERATIONS: tuple[Operation, ...] = (
         kinds=(SESSION,),
         parameters={
             **parameters.query(required=False),
+            **parameters.also(),
             **parameters.filters(SESSION),
             **parameters.paging(),
         },
@@ -115,6 +117,7 @@ OPERATIONS: tuple[Operation, ...] = (
         kinds=(PROMPT,),
         parameters={
             **parameters.query(required=False),
+            **parameters.also(),
             **parameters.filters(PROMPT),
             **parameters.paging(),
         },
@@ -232,6 +235,7 @@ OPERATIONS: tuple[Operation, ...] = (
         kinds=ALL,
         parameters={
             **parameters.query(required=True),
+            **parameters.also(),
             "mode": parameters.choice(
                 "auto: around the best match; interactive: matches to choose from; "
                 "observations or sessions: auto, within that kind",
@@ -275,6 +279,7 @@ OPERATIONS: tuple[Operation, ...] = (
         kinds=ALL,
         parameters={
             **parameters.query(required=False),
+            **parameters.also(),
             **parameters.kinds(),
             **parameters.filters(*ALL),
             **parameters.paging(),

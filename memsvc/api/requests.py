@@ -12,6 +12,7 @@ from memsvc.application.requests import (
     RecentRequest,
     SearchRequest,
     TimelineRequest,
+    Wording,
     WriteRequest,
 )
 from memsvc.core.calendar.spans import DAY_MS, HOUR_MS, Span
@@ -19,6 +20,7 @@ from memsvc.core.dates import Date, local_day, read_date
 from memsvc.core.errors import BadRequest
 from memsvc.core.filters import EVERYTHING, FIELDS, Filter, Groups
 from memsvc.core.query import Query, parse
+from memsvc.core.ranking.wordings import narrowed, united
 from memsvc.core.recency import latest_moment
 from memsvc.core.records import Kind, Ref
 from memsvc.schemas import parameters
@@ -29,6 +31,9 @@ MODES: Final = ("auto", "interactive", "observations", "sessions")
 
 DEFAULT_WORK_SESSIONS: Final = 3
 """Work sessions that recent context shows."""
+
+MAX_ECHOED: Final = 40
+"""Characters of another wording that the answer repeats."""
 
 DEFAULT_MATCHES: Final = 20
 """Observations that recent context shows for a query."""
@@ -60,13 +65,15 @@ def search_request(
     """
     given = call.values
     text = given.get("query") or ""
-    query = parse(text)
+    wordings = _wordings(text, given.get("also") or [])
+    query = united([each.query for each in wordings]) if wordings else parse(text)
     since, until, days = _dates(call)
     default_window = windowed and (since, until, days) == (None, None, None)
     return SearchRequest(
         kinds=kinds or _kinds(given),
         text=text,
         query=query,
+        wordings=wordings,
         selection=Filter(_groups(given, query), since, until),
         order=given.get("orderBy") or ("relevance" if text else "date_desc"),
         window_start=_days_ago(call, parameters.DEFAULT_DAYS) if default_window else None,
@@ -76,7 +83,7 @@ def search_request(
         format=given.get("format", "index"),
         explain=given.get("explain") == "1",
         grouped=grouped,
-        echo=_echo(given, echo, "query") | _echo_span(call),
+        echo=_echo(given, echo, "query") | _echo_span(call) | _echo_wordings(given),
     )
 
 
@@ -85,6 +92,8 @@ def search_kinds_request(call: Call, kinds: tuple[Kind, ...] = ()) -> SearchRequ
     without a filter.
     """
     given = call.values
+    if given.get("also") and not given.get("query"):
+        raise BadRequest.of("also", "adds wordings to a query; give the first of them as query")
     names = [*parameters.filters(*(kinds or Kind)), *parameters.dates()]
     some_kinds = set(given.get("kinds", Kind)) != set(Kind)
     if not (given.get("query") or some_kinds or any(given.get(name) for name in names)):
@@ -260,8 +269,34 @@ def _timeline(
         selection=Filter(_groups(given)),
         format=given["format"],
         interactive=interactive,
-        echo={"query": anchor.text, "mode": mode} if isinstance(anchor, SearchRequest) else {},
+        echo={**anchor.echo, "mode": mode} if isinstance(anchor, SearchRequest) else {},
     )
+
+
+def _wordings(text: str, also: Sequence[str]) -> tuple[Wording, ...]:
+    """The wordings of a query with others, each that differs once; none without others."""
+    query = parse(text)
+    own = [Wording("query", text, query)] if query.searchable else []
+    others = [
+        Wording(f"also {number}", other, narrowed(_other_wording(other), query))
+        for number, other in enumerate(also, 1)
+    ]
+    distinct: dict[Query, Wording] = {}
+    for each in [*own, *others] if also else []:
+        distinct.setdefault(each.query, each)
+    return tuple(distinct.values())
+
+
+def _other_wording(text: str) -> Query:
+    """Another wording, parsed. Raises BadRequest if it filters, or has nothing to search for."""
+    query = parse(text)
+    if query.filters or query.excluded_filters:
+        raise BadRequest.of(
+            "also", f"given {text[:80]!r}; filters belong in query: they hold for every wording"
+        )
+    if not query.searchable:
+        raise BadRequest.of("also", f"given {text[:80]!r}; a wording needs a word to search for")
+    return query
 
 
 def _kinds(given: Mapping[str, Any]) -> tuple[Kind, ...]:
@@ -340,6 +375,14 @@ def _comparable(value: str) -> str:
 def _echo_filters(given: Mapping[str, Any]) -> dict[str, str]:
     """The filters for the answer to repeat; the project even if none was given."""
     return {"project": ""} | _echo(given, *parameters.filters(*Kind))
+
+
+def _echo_wordings(given: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The beginnings of the other wordings, for the answer to repeat."""
+    if not given.get("also"):
+        return {}
+    shown = [each if len(each) <= MAX_ECHOED else f"{each[:MAX_ECHOED]}…" for each in given["also"]]
+    return {"also": shown}
 
 
 def _echo(given: Mapping[str, Any], *names: str) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from memsvc.application.requests import SearchRequest
@@ -11,6 +12,7 @@ from memsvc.core.filters import Filter
 from memsvc.core.fusion import Fused, fuse
 from memsvc.core.ports.store import Hit
 from memsvc.core.query import Query, plain_text
+from memsvc.core.ranking.wordings import combine
 from memsvc.core.recency import boost_recent
 from memsvc.core.records import Kind, Ref
 
@@ -42,12 +44,35 @@ class Ranking:
         return {"degraded": self.degraded} if self.degraded else {}
 
 
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What one wording found: full-text matches and cosines; `nearest` is None without semantic
+    search, and `degraded` then says why, if there is a reason.
+    """
+
+    query: Query
+    lexical: Mapping[Ref, Hit]
+    nearest: Mapping[Ref, float] | None
+    degraded: str = ""
+
+
 def rank_candidates(services: Services, request: SearchRequest) -> Ranking:
-    """The candidates of every kind, the same number for every page."""
-    if services.semantic and (text := _plain_text(request)):
-        services.semantic.prepare(text)  # it is embedded while full text is searched
-    lexical = [hit for kind in request.kinds for hit in _lexical(services, request, kind)]
-    return _ranked(services, request, lexical, lambda: _nearest(services, request))
+    """The candidates of every kind, the same number for every page; with several wordings, those
+    of each.
+    """
+    asked = request.each_wording()
+    for each in asked:
+        if services.semantic and (text := _plain_text(each)):
+            services.semantic.prepare(text)  # it is embedded while full text is searched
+    lexical = [
+        [hit for kind in request.kinds for hit in _lexical(services, each, kind, request.query)]
+        for each in asked
+    ]
+    found = [
+        _candidates(services, each, hits, partial(_nearest, services, each))
+        for each, hits in zip(asked, lexical, strict=True)
+    ]
+    return _ranked(services, request, found)
 
 
 def rank_records(
@@ -55,25 +80,73 @@ def rank_records(
 ) -> Ranking:
     """The matches among these records, best first."""
     lexical = services.store.rank_among(kind, request.query, ids)
-    return _ranked(services, request, lexical, lambda: _compared(services, request, kind, ids))
+    near = partial(_compared, services, request, kind, ids)
+    return _ranked(services, request, [_candidates(services, request, lexical, near)])
 
 
-def _ranked(
+def _candidates(
     services: Services,
     request: SearchRequest,
     hits: Iterable[Hit],
     near: Callable[[], dict[Ref, float] | None],
-) -> Ranking:
-    """Full text fused with semantic search, or full text alone with the reason."""
+) -> Candidates:
+    """Full-text matches with the cosines of similar records, or with the reason why not."""
     lexical = {hit.ref: hit for hit in hits}
     try:
         nearest = near()
     except SemanticUnavailable as error:
-        return Ranking(_ordered(services, lexical.values(), request), degraded=error.detail)
-    if nearest is None:
-        missing = services.no_semantic if _plain_text(request) else ""
-        return Ranking(_ordered(services, lexical.values(), request), degraded=missing)
-    return _fused(services, request, lexical, nearest)
+        return Candidates(request.query, lexical, None, error.detail)
+    missing = services.no_semantic if nearest is None and _plain_text(request) else ""
+    return Candidates(request.query, lexical, nearest, missing)
+
+
+def _ranked(services: Services, request: SearchRequest, found: Sequence[Candidates]) -> Ranking:
+    """The candidates fused, as far as there is semantic search, and summed over all wordings."""
+    matching = _matching(services, request, found)
+    times = {ref: hit.created_at_epoch for each in found for ref, hit in each.lexical.items()}
+    times |= services.store.times(
+        {ref for each in found for ref in each.nearest or () if ref not in times}
+    )
+    rankings = [_fused(services, each, matching, times) for each in found]
+    ranking = rankings[0] if len(rankings) == 1 else _combined(rankings)
+    return replace(ranking, hits=_ordered(services, ranking.hits, request))
+
+
+def _matching(services: Services, request: SearchRequest, found: Sequence[Candidates]) -> set[Ref]:
+    """The candidates that match in full text, by any of the wordings."""
+    known = {ref for each in found for ref in each.lexical}
+    near = {ref for each in found for ref in each.nearest or ()} - known
+    return known | {
+        Ref(kind, id)
+        for kind in request.kinds
+        if (ids := sorted(ref.id for ref in near if ref.kind is kind))
+        for id in services.store.matches_among(kind, request.query, request.selection, ids)
+    }
+
+
+def _combined(rankings: Sequence[Ranking]) -> Ranking:
+    """The rankings of several wordings as one."""
+    found = [{hit.ref: hit for hit in ranking.hits} for ranking in rankings]
+    relevances = [{hit.ref: hit.relevance for hit in ranking.hits} for ranking in rankings]
+    return Ranking(
+        [
+            _combined_hit([hits.get(ref) for hits in found], parts)
+            for ref, parts in combine(relevances).items()
+        ],
+        strategy=next((each.strategy for each in rankings if not each.degraded), "fulltext"),
+        added=frozenset(ref for ranking in rankings for ref in ranking.added),
+        degraded=next((each.degraded for each in rankings if each.degraded), ""),
+    )
+
+
+def _combined_hit(found: Sequence[Hit | None], parts: Sequence[float]) -> Hit:
+    """A record as several wordings found it, with what each contributes to its relevance."""
+    relevance = sum(parts)
+    shares = tuple(part / (relevance or 1.0) for part in parts)
+    pairs = [(hit, share) for hit, share in zip(found, shares, strict=True) if hit]
+    semantic = sum(hit.semantic_share * share for hit, share in pairs)
+    (hit, _), *_ = pairs
+    return Hit(hit.ref, hit.created_at_epoch, relevance, semantic_share=semantic, shares=shares)
 
 
 def _ordered(services: Services, hits: Iterable[Hit], request: SearchRequest) -> list[Hit]:
@@ -90,14 +163,19 @@ def _ordered(services: Services, hits: Iterable[Hit], request: SearchRequest) ->
     return boost_recent(best_first, request.window_start, latest)
 
 
-def _lexical(services: Services, request: SearchRequest, kind: Kind) -> list[Hit]:
-    """The best matches, overall and inside the window: old ones must not crowd out recent ones."""
+def _lexical(
+    services: Services, request: SearchRequest, kind: Kind, whole: Query
+) -> list[Hit]:
+    """The best matches, overall and inside the window: old ones must not crowd out recent ones.
+
+    `whole` stands for all wordings: whether any match is recent is counted once.
+    """
     store, query = services.store, request.query
     best = store.rank(kind, query, request.selection, DEPTH)
     if request.window_start is None or len(best) < DEPTH:
         return best
     inside = _window(services, request, request.window_start)
-    if not store.count_matches(kind, query, inside):
+    if not store.count_matches(kind, whole, inside):
         return best
     return best + store.rank(kind, query, inside, DEPTH)
 
@@ -141,24 +219,23 @@ def _window(services: Services, request: SearchRequest, start: int) -> Filter:
 
 
 def _fused(
-    services: Services,
-    request: SearchRequest,
-    lexical: Mapping[Ref, Hit],
-    nearest: Mapping[Ref, float],
+    services: Services, found: Candidates, matching: set[Ref], times: Mapping[Ref, int]
 ) -> Ranking:
-    added = _added(services, request, lexical, nearest)
+    """The candidates of one wording, fused if there is semantic search; in no order."""
+    lexical, nearest = found.lexical, found.nearest
+    if nearest is None:
+        return Ranking(list(lexical.values()), degraded=found.degraded)
+    added = _added(found.query, nearest, lexical, matching)
     cosines = {ref: cosine for ref, cosine in nearest.items() if ref in lexical or ref in added}
     fused = fuse(
         {ref: hit.relevance for ref, hit in lexical.items()},
         cosines,
-        _coverage(services, request.query, lexical.values()),
+        _coverage(services, found.query, lexical.values()),
     )
-    times = {ref: hit.created_at_epoch for ref, hit in lexical.items()}
-    times |= services.store.times(set(fused) - set(times))
     hits = [_hit(ref, times[ref], parts) for ref, parts in fused.items() if ref in times]
     lag = services.semantic.missing() if services.semantic else ""
-    unmatched = frozenset(ref for ref in times if not added.get(ref, True))
-    return Ranking(_ordered(services, hits, request), "hybrid", unmatched, lag)
+    unmatched = frozenset(ref for ref in added if ref in times and ref not in matching)
+    return Ranking(hits, "hybrid", unmatched, lag)
 
 
 def _hit(ref: Ref, moment: int, parts: Fused) -> Hit:
@@ -167,25 +244,22 @@ def _hit(ref: Ref, moment: int, parts: Fused) -> Hit:
 
 
 def _added(
-    services: Services,
-    request: SearchRequest,
-    lexical: Mapping[Ref, Hit],
+    query: Query,
     nearest: Mapping[Ref, float],
-) -> dict[Ref, bool]:
-    """The similar records that full text did not rank, each with whether it matches at all.
+    lexical: Mapping[Ref, Hit],
+    matching: set[Ref],
+) -> set[Ref]:
+    """The similar records that full text did not rank.
 
-    Those that do not match count only if they are similar enough, and never if the query requires
-    or excludes words.
+    Those that do not match at all count only if they are similar enough, and never if the query
+    requires or excludes words.
     """
-    strict = bool(request.query.required or request.query.excludes)
-    found: dict[Ref, bool] = {}
-    for kind in request.kinds:
-        ids = [ref.id for ref in nearest if ref.kind is kind and ref not in lexical]
-        matching = services.store.matches_among(kind, request.query, request.selection, ids)
-        for ref in (Ref(kind, id) for id in ids):
-            if ref.id in matching or (nearest[ref] >= MIN_COSINE and not strict):
-                found[ref] = ref.id in matching
-    return found
+    strict = bool(query.required or query.excludes)
+    return {
+        ref
+        for ref, cosine in nearest.items()
+        if ref not in lexical and (ref in matching or (cosine >= MIN_COSINE and not strict))
+    }
 
 
 def _coverage(services: Services, query: Query, hits: Iterable[Hit]) -> float:

@@ -38,7 +38,7 @@ def run_search(services: Services, request: SearchRequest) -> Page:
 
 def found_rows(services: Services, request: SearchRequest, hits: Sequence[Hit]) -> tuple[Row, ...]:
     """The rows of these hits, in order, with snippets for the query."""
-    terms = (*request.query.words, *request.query.required)
+    terms = [t for each in request.query.wordings for t in (*each.words, *each.required)]
     stems = stems_of(term.text for term in terms) if terms else ()
     records = services.store.records(hit.ref for hit in hits)
     rows = make_rows(hits, records, request.format, stems)
@@ -48,7 +48,8 @@ def found_rows(services: Services, request: SearchRequest, hits: Sequence[Hit]) 
         terms_of = _matched_terms(services, request, explained)
         for row, hit in zip(rows, shown, strict=True):
             if hit.ref in terms_of:
-                row["explain"] = explain_hit(hit, terms_of[hit.ref])
+                names = [each.name for each in request.wordings]
+                row["explain"] = explain_hit(hit, terms_of[hit.ref], names)
     return rows
 
 
@@ -205,17 +206,27 @@ def _matches(services: Services, request: SearchRequest, selection: Filter) -> i
     return sum(store.count_matches(kind, query, selection) for kind in request.kinds)
 
 
-def explain_hit(hit: Hit, terms: Terms) -> dict[str, Any]:
-    """Why a hit ranks where it does; the contributions add up to its score."""
+def explain_hit(hit: Hit, terms: Terms, wordings: Sequence[str] = ()) -> dict[str, Any]:
+    """Why a hit ranks where it does; the contributions add up to its score.
+
+    If there are several `wordings`, it also says what each of them contributes, but for recency.
+    """
     score, recency = round(hit.relevance + hit.recency, 4), round(hit.recency, 4)
     semantic = round(hit.relevance * hit.semantic_share, 4)
     lexical = round(score - recency - semantic, 4)
     where = "; ".join(f"{term} in {', '.join(fields)}" for term, fields in terms.items())
+    found = {
+        name: round(hit.relevance * share, 4)
+        for name, share in zip(wordings, hit.shares, strict=False)
+        if share
+    }
+    by = "; ".join(f"{name} {part}" for name, part in found.items())
     return {
         "line": f"{where or 'no words'} | full text {lexical} + semantic {semantic} "
-        f"+ recency {recency} = {score}",
+        f"+ recency {recency} = {score}" + (f" | by {by}" if by else ""),
         "terms": terms,
         "lexical": lexical,
         "semantic": semantic,
         "recency": recency,
+        **({"wordings": found} if found else {}),
     }

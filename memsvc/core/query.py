@@ -60,7 +60,7 @@ class Query:
     are searched as whole words, because they are too short or too many.
 
     Any of `words` may match, all of `required` must, none of `excluded` may. Filter values are kept
-    as typed.
+    as typed. `also` has other wordings: what matches any of them matches too.
     """
 
     words: tuple[Term, ...] = ()
@@ -70,6 +70,12 @@ class Query:
     excluded_filters: Groups = ()
     ignored: int = 0
     whole: tuple[str, ...] = ()
+    also: tuple["Query", ...] = ()
+
+    @property
+    def wordings(self) -> tuple["Query", ...]:
+        """This query alone, and its other wordings."""
+        return (replace(self, also=()), *self.also) if self.also else (self,)
 
     @property
     def searchable(self) -> bool:

@@ -25,6 +25,9 @@ MAX_STARS: Final = 8
 MAX_GLOBS: Final = 16
 """Globs per filter; each is compared with every path of the store."""
 
+MAX_WORDINGS: Final = 5
+"""Other wordings of a query; each is ranked by itself."""
+
 MAX_REFS: Final = 1000
 """Records that one request reads."""
 
@@ -95,6 +98,10 @@ class CommaList(fields.List[Any]):
         return super()._deserialize(found, *args, **kwargs)
 
 
+class Wordings(fields.List[Any]):
+    """A repeated parameter or a JSON list of texts; commas belong to them."""
+
+
 class Number(fields.Integer):
     """A whole number in plain digits, as text or as a JSON number."""
 
@@ -154,13 +161,13 @@ class Days(fields.Field[Any]):
 
 def text(description: str, **options: Any) -> fields.Field[Any]:
     """A text parameter of up to MAX_LENGTH characters."""
-
-    def check_length(value: str) -> None:
-        if len(value) > MAX_LENGTH:
-            raise ValidationError(f"{len(value):,} characters; allowed: at most {MAX_LENGTH:,}")
-
     metadata = {"description": description}
-    return fields.String(metadata=metadata, validate=check_length, **options)
+    return fields.String(metadata=metadata, validate=_check_length, **options)
+
+
+def _check_length(value: str) -> None:
+    if len(value) > MAX_LENGTH:
+        raise ValidationError(f"{len(value):,} characters; allowed: at most {MAX_LENGTH:,}")
 
 
 def text_list(
@@ -225,6 +232,21 @@ SYNTAX = 'words to look for; "a phrase", -without, prefix*, title:word, file:pat
 
 def query(*, required: bool, description: str = SYNTAX) -> Fields:
     return {"query": text(description, required=required)}
+
+
+def also() -> Fields:
+    """The other wordings of a query."""
+    description = (
+        f"another wording, ranked by itself and summed; up to {MAX_WORDINGS}, no filters in it"
+    )
+    too_many = f"allowed: at most {MAX_WORDINGS}"
+    return {
+        "also": Wordings(
+            fields.String(validate=_check_length),
+            validate=validate.Length(max=MAX_WORDINGS, error=too_many),
+            metadata={"description": description},
+        )
+    }
 
 
 def anchor(*, required: bool) -> Fields:
@@ -385,7 +407,7 @@ def load_parameters(schema: Schema, pairs: Iterable[tuple[str, Any]]) -> dict[st
             given.setdefault(_canonical_name(schema, name), []).append(value)
     errors = _name_errors(schema, given)
     known = {
-        name: values if isinstance(schema.fields[name], CommaList) else values[0]
+        name: values if isinstance(schema.fields[name], fields.List) else values[0]
         for name, values in given.items()
         if name in schema.fields and name not in errors
     }
@@ -401,7 +423,7 @@ def load_parameters(schema: Schema, pairs: Iterable[tuple[str, Any]]) -> dict[st
 
 def _is_blank(schema: Schema, name: str, value: Any) -> bool:
     """Whether a text parameter is blank, which counts as missing."""
-    plain_text = type(schema.fields.get(name)) in (fields.String, AnchorField)
+    plain_text = type(schema.fields.get(name)) in (fields.String, AnchorField, Wordings)
     return plain_text and isinstance(value, str) and not value.strip()
 
 
@@ -421,7 +443,7 @@ def _name_errors(schema: Schema, given: Mapping[str, list[Any]]) -> dict[str, li
             break
         if name not in schema.fields:
             errors[_shortened(name)] = [f"unknown parameter{_nearest(name, schema.fields)}"]
-        elif len(values) > 1 and not isinstance(schema.fields[name], CommaList):
+        elif len(values) > 1 and not isinstance(schema.fields[name], fields.List):
             errors[name] = [f"given {len(values)} times; it takes one value"]
     return errors
 

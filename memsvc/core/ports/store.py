@@ -66,7 +66,8 @@ class Hit:
     """One found record: when it was made, and why it is here.
 
     Its score (0-1) is `relevance` plus `recency`; `semantic_share` is the share of its relevance
-    that comes from semantic search. `older` marks one from before the default time window.
+    that comes from semantic search, and `shares` has that of each wording, if there are several.
+    `older` marks one from before the default time window.
     """
 
     ref: Ref
@@ -75,6 +76,7 @@ class Hit:
     recency: float = 0.0
     older: bool = False
     semantic_share: float = 0.0
+    shares: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,8 @@ class Store(Protocol):
     word is found in any text, file or piece of an identifier (as `words` cuts them), whatever its
     case and accents, and in its simple other forms: fail, fails, failing, failed. A phrase holds
     such words in their order. A prefix finds all that begins so; an adapter may find other forms of
-    that too. `title:` looks in the title alone, but for Chinese, Japanese and Korean.
+    that too. `title:` looks in the title alone, but for Chinese, Japanese and Korean. A query with
+    other wordings (`Query.also`) matches what it or any of them matches by itself.
 
     How matches are ranked is the adapter's own affair. All methods may be called from any thread;
     past the deadline of that thread (`core.limits.deadline`), within a snapshot at the latest, they

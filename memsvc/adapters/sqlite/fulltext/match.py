@@ -1,6 +1,7 @@
 """Turns a query into FTS5 expressions, the strings after MATCH."""
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Final
 
 from memsvc.adapters.sqlite.fulltext.index_words import tag
@@ -9,6 +10,9 @@ from memsvc.core.query import Query, Term
 
 MAX_CLAUSES: Final = 128
 """Maximum expressions per query, compounds split."""
+
+MAX_CACHED: Final = 256
+"""Queries whose expressions are cached: one request asks for them again and again."""
 
 # Endings that the stemmer removes, so that the index may hold less than the prefix.
 _ENDINGS = """
@@ -21,6 +25,7 @@ _ENDINGS = """
 _MIN_STEM = 5
 
 
+@lru_cache(MAX_CACHED)
 def clauses(query: Query) -> tuple[str, ...]:
     """The FTS5 expressions of the plain words: any may match, and their scores add up.
 

@@ -176,7 +176,7 @@ def _best_scores(search: TextSearch, clauses: list[str], depth: int) -> dict[int
     Rows without any rare word rank low: they are scored only if the others are too few.
     """
     rare, common = _split(search, clauses)
-    if common and not search.query.required:
+    if common and not (search.query.required or search.query.also):
         scores = _scored(search, [rare], limit=depth) | _scored(search, [rare, common], limit=depth)
         if len(scores) >= depth:
             best = sorted(scores, key=lambda id: (-scores[id], id))[:depth]
@@ -238,7 +238,7 @@ def _source(
     # CROSS JOIN keeps the index outermost; newer planners would otherwise scan the table.
     record = f"CROSS JOIN {search.table} AS record ON record.id = {fts}.rowid"
     table = f"{fts} {record}" if joined or "record." in condition else fts
-    found = any(any_of) or search.query.required
+    found = any(any_of) or search.required
     match = search.match(*any_of) if found else _NOTHING
     return f"FROM {table} WHERE {fts} MATCH ? AND ({condition})", [match, *parameters]
 

@@ -3,8 +3,8 @@
 import math
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -81,8 +81,25 @@ class TextSearch:
         return SHAPES[self.kind].table
 
     def match(self, *any_of: Iterable[str]) -> str:
-        """The MATCH string within the scope."""
+        """The MATCH string within the scope; with several wordings, of all that they match."""
+        if self.query.also:
+            return " OR ".join(f"({each})" for each in self._alternatives())
         return match.match(self.query, *any_of, tags=self.scope.tags, title=SHAPES[self.kind].title)
+
+    def _alternatives(self) -> Iterator[str]:
+        """The MATCH strings of the wordings; those of plain words alone share one, so that no word
+        is looked up twice.
+        """
+        plain: dict[Query, dict[str, None]] = {}
+        for wording in (replace(self, query=each) for each in self.query.wordings):
+            query = wording.query
+            if query.required:
+                yield wording.match(list(wording.idfs))
+            elif wording.idfs:
+                limits = Query(excluded=query.excluded, excluded_filters=query.excluded_filters)
+                plain.setdefault(limits, {}).update(dict.fromkeys(wording.idfs))
+        for limits, clauses in plain.items():
+            yield replace(self, query=limits).match(list(clauses))
 
     def tagged(self) -> str:
         """The MATCH string for all records with the tags of the scope."""
@@ -92,12 +109,14 @@ class TextSearch:
     def required(self) -> list[str]:
         """The expressions of phrases and title words."""
         title = SHAPES[self.kind].title
-        return [match.expression(term, title) for term in self.query.required]
+        terms = dict.fromkeys(term for each in self.query.wordings for term in each.required)
+        return [match.expression(term, title) for term in terms]
 
     @cached_property
     def clauses(self) -> tuple[str, ...]:
         """The expressions of the plain words."""
-        return match.clauses(self.query)
+        found = (match.clauses(each) for each in self.query.wordings)
+        return tuple(dict.fromkeys(clause for clauses in found for clause in clauses))
 
     @cached_property
     def idfs(self) -> dict[str, float]:

@@ -1,0 +1,1 @@
+"""What several rankings of the same records say together."""
