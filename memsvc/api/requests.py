@@ -17,6 +17,7 @@ from memsvc.application.requests import (
 from memsvc.core.dates import DAY_MS, HOUR_MS, Date
 from memsvc.core.errors import BadRequest
 from memsvc.core.filters import EVERYTHING, FIELDS, Filter, Groups
+from memsvc.core.naming.commits import Commit
 from memsvc.core.query import Query, parse
 from memsvc.core.recency import latest_moment
 from memsvc.core.records import Kind, Ref
@@ -159,9 +160,10 @@ def batch_request(call: Call) -> BatchRequest:
     )
 
 
-def record_request(call: Call, kind: Kind) -> Ref:
-    """The ref of one record."""
-    return Ref(kind, call.values["id"])
+def record_request(call: Call, kind: Kind) -> Ref | Commit:
+    """One record, by its number or by the hash of its commit."""
+    given = call.values["id"]
+    return Ref(kind, given) if isinstance(given, int) else given
 
 
 def write_request(call: Call, kind: Kind | None = None) -> WriteRequest:

@@ -85,9 +85,11 @@ def _ordered(services: Services, hits: Iterable[Hit], request: SearchRequest) ->
         return -hit.relevance, moment > latest, -moment, hit.ref
 
     best_first = sorted(hits, key=place)
-    if request.window_start is None:
-        return best_first
-    return boost_recent(best_first, request.window_start, latest)
+    start = request.window_start
+    if start is None:
+        return sorted(best_first, key=lambda hit: not hit.named)
+    named = [replace(h, older=h.created_at_epoch < start) for h in best_first if h.named]
+    return named + boost_recent((hit for hit in best_first if not hit.named), start, latest)
 
 
 def _lexical(services: Services, request: SearchRequest, kind: Kind) -> list[Hit]:
@@ -146,6 +148,9 @@ def _fused(
     lexical: Mapping[Ref, Hit],
     nearest: Mapping[Ref, float],
 ) -> Ranking:
+    named = {ref: hit for ref, hit in lexical.items() if hit.named}
+    lexical = {ref: hit for ref, hit in lexical.items() if ref not in named}
+    nearest = {ref: cosine for ref, cosine in nearest.items() if ref not in named}
     added = _added(services, request, lexical, nearest)
     cosines = {ref: cosine for ref, cosine in nearest.items() if ref in lexical or ref in added}
     fused = fuse(
@@ -157,6 +162,7 @@ def _fused(
     times |= services.store.times(set(fused) - set(times))
     hits = [_hit(ref, times[ref], parts) for ref, parts in fused.items() if ref in times]
     lag = services.semantic.missing() if services.semantic else ""
+    hits += named.values()
     unmatched = frozenset(ref for ref in times if not added.get(ref, True))
     return Ranking(_ordered(services, hits, request), "hybrid", unmatched, lag)
 

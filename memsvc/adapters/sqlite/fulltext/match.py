@@ -5,6 +5,7 @@ from typing import Final
 
 from memsvc.adapters.sqlite.fulltext.index_words import tag
 from memsvc.core import words
+from memsvc.core.naming.commits import abbreviations, is_hash
 from memsvc.core.query import Query, Term
 
 MAX_CLAUSES: Final = 128
@@ -93,8 +94,16 @@ def _clauses(term: Term) -> Iterator[str]:
     for token in tokens:
         if not (symbols and len(token) == 1):
             yield from (_phrase([unit]) for unit in _units(token))
+            yield from _other_lengths(token)
     yield from (_phrase(inner) for inner in _compounds(term.text))
     yield from (_phrase([pair]) for pair in words.joined_neighbours(term.text))
+
+
+def _other_lengths(token: str) -> Iterator[str]:
+    """The same hash longer and shorter, as other texts give it."""
+    if is_hash(token):
+        yield f"{_phrase([token])}*"
+        yield from (_phrase([each]) for each in abbreviations(token))
 
 
 def _units(token: str) -> list[str]:
