@@ -8,6 +8,7 @@ from functools import cache
 from memsvc.core import words
 from memsvc.core.filters import Filter, selects
 from memsvc.core.naming.commits import is_hash, names_commit
+from memsvc.core.naming.names import files_in, versions_in
 from memsvc.core.query import Term
 from memsvc.core.records import SHAPES, Observation, kind_of
 
@@ -55,9 +56,13 @@ def readings(query):
 
 
 def of_word(term):
-    tokens, symbols = words.tokens(term.text), words.symbols(term.text)
+    text = re.sub(r"(?i)(?<![^\W_])v(?=\d+\.\d)", "", term.text)  # v1.2.3 is 1.2.3
+    tokens, symbols = words.tokens(text), words.symbols(text)
     yield from map(Term, symbols)
-    if term.prefix and not words.has_cjk(term.text):
+    if not term.prefix:
+        yield from (Term(" ".join(words.all_subwords(each))) for each in versions_in(text))
+        yield from (Term(" ".join(words.tokens(each)).lower()) for each in files_in(text))
+    if term.prefix and not words.has_cjk(text):
         yield Term(" ".join(tokens).lower(), prefix=True)
         return
     for token in (each for each in tokens if not (symbols and len(each) == 1)):
@@ -68,7 +73,7 @@ def of_word(term):
             yield from (Term(token[:length].lower()) for length in range(7, min(13, len(token))))
         if not words.has_cjk(token) and len(words.split_token(token)) > 1:
             yield Term(" ".join(words.split_token(token)))
-    yield from map(Term, words.joined_neighbours(term.text))
+    yield from map(Term, words.joined_neighbours(text))
 
 
 def as_written(terms):

@@ -85,9 +85,10 @@ def test_an_abbreviation_of_two_commits_finds_both(get: Callable[..., Any]) -> N
 def test_totals_and_pages_count_the_commit_once(get: Callable[..., Any], order: str) -> None:
     given = {"query": "a1b2c3d totals", "orderBy": order, "limit": 1}
     total = get("/api/search/observations", **given)["total"]
+    assert total >= 6
     pages = [get("/api/search/observations", **given, offset=n) for n in range(total + 1)]
     ids = [row["id"] for page in pages for row in page["results"]]
-    assert len(ids) == len(set(ids)) == total == 6
+    assert len(ids) == len(set(ids)) == total
 
 
 def test_filters_hold_for_a_commit_too(get: Callable[..., Any]) -> None:

@@ -13,6 +13,7 @@ from typing import Any, Final
 from memsvc.core import words
 from memsvc.core.filters import FIELDS, Groups
 from memsvc.core.naming.commits import Commit, is_hash, parse_commit
+from memsvc.core.naming.names import Name, names_in
 
 MAX_LENGTH: Final = 2000
 """Maximum characters of a query, a page of text; the model that embeds it reads as much."""
@@ -89,6 +90,11 @@ class Query:
     def searchable(self) -> bool:
         """Whether the query has anything to search the text for."""
         return bool(self.words or self.required)
+
+    @property
+    def names(self) -> tuple[Name, ...]:
+        """The commits, issues and versions that it names."""
+        return names_in(" ".join(term.text for term in (*self.words, *self.required)))
 
     @property
     def commits(self) -> tuple[Commit, ...]:

@@ -93,6 +93,11 @@ def subwords(token: str) -> list[str]:
     return [piece.lower() for piece in _SUBWORD.findall(token)]
 
 
+def all_subwords(identifier: str) -> list[str]:
+    """The subwords of all tokens of an identifier, as the index has them in a row: 1.0a9 has 4."""
+    return [piece for token in tokens(identifier) for piece in split_token(token)]
+
+
 def symbols(text: str) -> list[str]:
     """The names of symbols that a tokenizer drops: C++, C#, .NET and emoji."""
     found = [f"{c.lower()}plusplus" for c in _PLUS_PLUS.findall(text)] if "++" in text else []

@@ -46,6 +46,7 @@ MEMORIES = [
     titled(6, "A naïve café menu in C++ and .NET", subtitle="for snake_case_names"),
     titled(7, "Reverted in abc1234", narrative="It broke f00dcafe99.", source_id=HASH),
     titled(8, "Cherry-picked", source_id="a1b2c3d0", source="git:other"),
+    titled(9, "Released v1.20a9", narrative="Closes #1025."),
     Summary(request="Fail early", notes="The parser", source="t", source_id="1"),
     Prompt(prompt_text="why does the parser fail?", source="t", source_id="1"),
 ]
@@ -85,10 +86,10 @@ def found(store: Store, text: str, selection: Filter = EVERYTHING) -> set[int]:
         ("import -timeout", {1}),
         ('import -"retry of"', {2}),
         ("import -fail*", set()),
-        ("-import", {3, 4, 5, 6, 7, 8}),
-        ("-title:retry", {1, 3, 4, 5, 6, 7, 8}),
+        ("-import", {3, 4, 5, 6, 7, 8, 9}),
+        ("-title:retry", {1, 3, 4, 5, 6, 7, 8, 9}),
         ("-type:BUGFIX import", {1}),
-        ("-file:worker-service.ts", {1, 2, 4, 5, 6, 7, 8}),
+        ("-file:worker-service.ts", {1, 2, 4, 5, 6, 7, 8, 9}),
         ("getUserById", {3}),
         ("user", {3}),
         ("session_store", {3}),
@@ -107,7 +108,7 @@ def found(store: Store, text: str, selection: Filter = EVERYTHING) -> set[int]:
         ('"登录令牌"', {4}),
         ('"登录"', {4, 5}),
         ('"令牌"', {4, 5}),
-        ("-令牌", {1, 2, 3, 6, 7, 8}),
+        ("-令牌", {1, 2, 3, 6, 7, 8, 9}),
         ("连接", {5}),
         ("redis", {5}),
         ("?!", set()),
@@ -130,6 +131,11 @@ def found(store: Store, text: str, selection: Filter = EVERYTHING) -> set[int]:
         ("f00dcafe99", {7}),
         ("f00dcafe98 cafe99", set()),
         ("abc 1234 f 00 99", set()),
+        ("1.20a9", {9}),
+        ("v1.20a9", {9}),
+        ('"1.20a9"', set()),
+        ("#1025", {9}),
+        ("gh-1025", {9}),
     ],
 )
 def test_a_query_matches_what_the_query_language_says(
@@ -147,17 +153,17 @@ def test_a_query_matches_what_the_query_language_says(
         (Filter((("concept", ("gotcha",)),)), {4}),
         (Filter((("file", ("worker-service.ts", "*.py")),)), {3}),
         (Filter((("file", ("src",)), ("type", ("bugfix",)))), set()),
-        (Filter(since=NOW), {1, 2, 3, 4, 6, 7, 8}),
+        (Filter(since=NOW), {1, 2, 3, 4, 6, 7, 8, 9}),
         (Filter(until=NOW), {5}),
         (Filter((("project", ("api",)),), until=NOW + 2), {2}),
     ],
 )
-@pytest.mark.parametrize("text", ["parser retry user 登录 café a1b2c3d", "-nothing"])
+@pytest.mark.parametrize("text", ["parser retry user 登录 café a1b2c3d v1.20a9", "-nothing"])
 def test_a_query_matches_within_a_filter_only(
     filled: Store, selection: Filter, ids: set[int], text: str
 ) -> None:
     assert found(filled, text, selection) == ids
-    assert filled.matches_among(OBSERVATION, parse(text), selection, range(9)) == ids
+    assert filled.matches_among(OBSERVATION, parse(text), selection, range(20)) == ids
 
 
 def test_every_kind_is_searched_by_itself(filled: Store) -> None:

@@ -41,7 +41,9 @@ SATURATION: Final = 2.2
 """The limit of bm25 for a word with idf 1: k1 + 1, with FTS5's k1 = 1.2."""
 
 MAX_READ: Final = 50
-"""Candidates whose text is read for the bonuses; lower ones rarely reach the top ten."""
+"""Candidates whose text is read for the bonuses; lower ones rarely reach the top ten, unless they
+hold a name of the query: for that all are read.
+"""
 
 MAX_RARE: Final = 5_000
 """Maximum matches of the rarest words alone; common words then only reorder them.
@@ -67,7 +69,8 @@ def rank(search: TextSearch, depth: int) -> list[Hit]:
         return by_time(search, newest_first=True, limit=depth)
     bonuses = bonuses_of(search.query, search.idfs)
     scores = _best_scores(search, list(search.idfs), depth)
-    earned = {id: bonuses.earned_by(text) for id, text in _read(search, list(scores)[:MAX_READ])}
+    most = len(scores) if bonuses.names else MAX_READ
+    earned = {id: bonuses.earned_by(text) for id, text in _read(search, list(scores)[:most])}
     perfect = _perfect(search, bonuses)
     hits = [
         Hit(Ref(search.kind, id), epoch, (scores[id] + earned.get(id, 0.0)) / perfect)
