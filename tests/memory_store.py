@@ -12,13 +12,14 @@ from dataclasses import astuple, replace
 from operator import attrgetter
 from types import SimpleNamespace
 
-from memory_text import asked, matched_terms, matches, nearest_words, relevance
+from memory_text import asked, hashes_of, matched_terms, matches, nearest_words, relevance
 
 from memsvc.answers.rows import read_tokens
 from memsvc.core.dates import local_day, now_ms
 from memsvc.core.economics import Discovery, Economics, discovery_cost
 from memsvc.core.filters import EVERYTHING, FIELDS, Filter, selects, value_groups
 from memsvc.core.limits import deadline
+from memsvc.core.naming.commits import names_commit
 from memsvc.core.ports.store import WORK, Hit, Outcome, Project, Receipt, Trace, WorkEntry
 from memsvc.core.ports.vectors import Change, Embedded, Pending
 from memsvc.core.query import parse
@@ -281,6 +282,10 @@ class MemoryStore:
         found = [each for each in held if kind_of(each) in kinds and selects(selection, each)]
         return sorted(found, key=place)
 
+    def commits(self, commit):
+        held = self._selected([Kind.OBSERVATION])[::-1]
+        return [hit_of(r).ref for r in held if names_commit(commit.hash, r.source_id)]
+
     def page(self, kinds, selection, *, newest_first, limit, offset):
         found = self._selected(kinds, selection)[:: -1 if newest_first else 1]
         return list(map(hit_of, found[offset : offset + limit]))
@@ -368,8 +373,16 @@ class MemoryStore:
     def _matching(self, kind, query, selection=EVERYTHING):
         """What matches, best first; newest first where there is nothing to rank by."""
         found = [r for r in self._selected([kind], selection)[::-1] if matches(r, query)]
-        hits = [replace(hit_of(record), relevance=relevance(record, query)) for record in found]
-        return hits if query.only_excludes else sorted(hits, key=lambda hit: -hit.relevance)
+        hits = [
+            replace(
+                hit_of(record),
+                relevance=relevance(record, query),
+                named=bool(hashes_of(record, query)),
+            )
+            for record in found
+        ]
+        order = lambda hit: (not hit.named, -hit.relevance)  # noqa: E731
+        return hits if query.only_excludes else sorted(hits, key=order)
 
     def rank(self, kind, query, selection, depth):
         return self._matching(kind, query, selection)[:depth]
@@ -396,6 +409,9 @@ class MemoryStore:
         return {ref.id: matched_terms(record, query) for ref, record in held.items()}
 
     def coverage(self, query, ref):
+        record = self.records([ref])[ref]
+        if hashes_of(record, query):
+            return 1.0
         terms = {term.text for term in asked(query)}
         return len(self.matched_terms(ref.kind, [ref.id], query)[ref.id]) / max(1, len(terms))
 

@@ -7,8 +7,10 @@ from functools import cache
 
 from memsvc.core import words
 from memsvc.core.filters import Filter, selects
+from memsvc.core.naming.commits import is_hash, names_commit
+from memsvc.core.naming.names import files_in, versions_in
 from memsvc.core.query import Term
-from memsvc.core.records import SHAPES, kind_of
+from memsvc.core.records import SHAPES, Observation, kind_of
 
 ENDING = r"(?<=\w{3})(?:ing|ed|es|s|e)"
 
@@ -54,17 +56,24 @@ def readings(query):
 
 
 def of_word(term):
-    tokens, symbols = words.tokens(term.text), words.symbols(term.text)
+    text = re.sub(r"(?i)(?<![^\W_])v(?=\d+\.\d)", "", term.text)  # v1.2.3 is 1.2.3
+    tokens, symbols = words.tokens(text), words.symbols(text)
     yield from map(Term, symbols)
-    if term.prefix and not words.has_cjk(term.text):
+    if not term.prefix:
+        yield from (Term(" ".join(words.all_subwords(each))) for each in versions_in(text))
+        yield from (Term(" ".join(words.tokens(each)).lower()) for each in files_in(text))
+    if term.prefix and not words.has_cjk(text):
         yield Term(" ".join(tokens).lower(), prefix=True)
         return
     for token in (each for each in tokens if not (symbols and len(each) == 1)):
         for run in words.script_runs(token.lower()):
             yield from map(Term, words.bigrams(run) if words.has_cjk(run) else [run])
+        if is_hash(token):
+            yield Term(token.lower(), prefix=True)
+            yield from (Term(token[:length].lower()) for length in range(7, min(13, len(token))))
         if not words.has_cjk(token) and len(words.split_token(token)) > 1:
             yield Term(" ".join(words.split_token(token)))
-    yield from map(Term, words.joined_neighbours(term.text))
+    yield from map(Term, words.joined_neighbours(text))
 
 
 def as_written(terms):
@@ -91,16 +100,24 @@ def matches(record, query):
     """
     if query.also:
         return any(matches(record, each) for each in query.wordings)
+    named = hashes_of(record, query)
 
-    def holds(terms):
+    def held(terms):
         return all(places(record, each) for each in as_written(terms))
 
     unwanted = (selects(Filter((group,)), record) for group in query.excluded_filters)
-    if any(holds([term]) for term in query.excluded) or any(unwanted):
+    if any(held([term]) for term in query.excluded) or any(unwanted):
         return False
     if query.required:
-        return holds(query.required)
-    return query.only_excludes or any(places(record, each) for each in readings(query))
+        return held(term for term in query.required if term.commit not in named)
+    return query.only_excludes or named or any(places(record, each) for each in readings(query))
+
+
+def hashes_of(record, query):
+    """The hashes of a query that name the commit of a record."""
+    if not isinstance(record, Observation):
+        return []
+    return [each for each in query.commits if names_commit(each.hash, record.source_id)]
 
 
 def asked(query):
@@ -110,12 +127,20 @@ def asked(query):
 
 def matched_terms(record, query):
     """The terms that a record holds, each with its fields."""
-    found = {term.text: places(record, term) for term in asked(query)}
+    found = {shown(term): places(record, term) for term in asked(query)}
+    for commit in hashes_of(record, query):
+        found[commit.hash] = [*found.get(commit.hash, []), "source_id"]
     return {text: fields for text, fields in found.items() if fields}
 
 
+def shown(term):
+    return f"{term.text}*" if term.prefix else term.text
+
+
 def relevance(record, query):
-    """The share of the terms that a record holds, the title counting twice (0-1)."""
+    """The share of the terms that a record holds, the title counting twice (0-1); 1 if named."""
+    if hashes_of(record, query):
+        return 1.0
     held, title = [places(record, term) for term in asked(query)], SHAPES[kind_of(record)].title
     return sum(bool(names) + (title in names) for names in held) / max(1, 2 * len(held))
 

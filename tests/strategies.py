@@ -26,6 +26,7 @@ WORDS = [
     "SessionStore",
     "snake_case",
     "café",
+    "a1b2c3d4",
 ]
 
 words = st.sampled_from(WORDS)
@@ -69,7 +70,7 @@ def _identified(
     return st.builds(
         record,
         source=st.just("made"),
-        source_id=st.integers(1, 8).map(str),
+        source_id=st.sampled_from([*map(str, range(1, 9)), "a1b2c3d", f"a1b2c3d4{'0' * 32}"]),
         created_at_epoch=moments,
         project=projects,
         session_id=st.sampled_from(["s1", "s2", ""]),

@@ -56,6 +56,11 @@ def _batch() -> Fields:
     }
 
 
+def _one_record(kind: Kind) -> Fields:
+    by_commit = kind is OBSERVATION
+    return parameters.record_or_commit() if by_commit else parameters.record_id()
+
+
 def _is_ready(answer: Answer) -> int:
     return 200 if isinstance(answer, dict) and answer["ready"] else 503
 
@@ -403,7 +408,7 @@ OPERATIONS: tuple[Operation, ...] = (
             run=reading.read_record,
             kinds=(kind,),
             result=Result.RECORD,
-            parameters=parameters.record_id(),
+            parameters=_one_record(kind),
             example={"id": "3"},
             refs="id",
             cost="its read_tokens",

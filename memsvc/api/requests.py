@@ -19,6 +19,7 @@ from memsvc.core.calendar.spans import DAY_MS, HOUR_MS, Span
 from memsvc.core.dates import Date, local_day, read_date
 from memsvc.core.errors import BadRequest
 from memsvc.core.filters import EVERYTHING, FIELDS, Filter, Groups
+from memsvc.core.naming.commits import Commit
 from memsvc.core.query import Query, parse
 from memsvc.core.ranking.wordings import narrowed, united
 from memsvc.core.recency import latest_moment
@@ -196,9 +197,10 @@ def batch_request(call: Call) -> BatchRequest:
     )
 
 
-def record_request(call: Call, kind: Kind) -> Ref:
-    """The ref of one record."""
-    return Ref(kind, call.values["id"])
+def record_request(call: Call, kind: Kind) -> Ref | Commit:
+    """One record, by its number or by the hash of its commit."""
+    given = call.values["id"]
+    return Ref(kind, given) if isinstance(given, int) else given
 
 
 def write_request(call: Call, kind: Kind | None = None) -> WriteRequest:

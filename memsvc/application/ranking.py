@@ -146,7 +146,15 @@ def _combined_hit(found: Sequence[Hit | None], parts: Sequence[float]) -> Hit:
     pairs = [(hit, share) for hit, share in zip(found, shares, strict=True) if hit]
     semantic = sum(hit.semantic_share * share for hit, share in pairs)
     (hit, _), *_ = pairs
-    return Hit(hit.ref, hit.created_at_epoch, relevance, semantic_share=semantic, shares=shares)
+    named = any(hit.named for hit, _ in pairs)
+    return Hit(
+        hit.ref,
+        hit.created_at_epoch,
+        relevance,
+        semantic_share=semantic,
+        shares=shares,
+        named=named,
+    )
 
 
 def _ordered(services: Services, hits: Iterable[Hit], request: SearchRequest) -> list[Hit]:
@@ -158,9 +166,11 @@ def _ordered(services: Services, hits: Iterable[Hit], request: SearchRequest) ->
         return -hit.relevance, moment > latest, -moment, hit.ref
 
     best_first = sorted(hits, key=place)
-    if request.window_start is None:
-        return best_first
-    return boost_recent(best_first, request.window_start, latest)
+    start = request.window_start
+    if start is None:
+        return sorted(best_first, key=lambda hit: not hit.named)
+    named = [replace(h, older=h.created_at_epoch < start) for h in best_first if h.named]
+    return named + boost_recent((hit for hit in best_first if not hit.named), start, latest)
 
 
 def _lexical(
@@ -222,9 +232,11 @@ def _fused(
     services: Services, found: Candidates, matching: set[Ref], times: Mapping[Ref, int]
 ) -> Ranking:
     """The candidates of one wording, fused if there is semantic search; in no order."""
-    lexical, nearest = found.lexical, found.nearest
-    if nearest is None:
-        return Ranking(list(lexical.values()), degraded=found.degraded)
+    if found.nearest is None:
+        return Ranking(list(found.lexical.values()), degraded=found.degraded)
+    named = {ref: hit for ref, hit in found.lexical.items() if hit.named}
+    lexical = {ref: hit for ref, hit in found.lexical.items() if ref not in named}
+    nearest = {ref: cosine for ref, cosine in found.nearest.items() if ref not in named}
     added = _added(found.query, nearest, lexical, matching)
     cosines = {ref: cosine for ref, cosine in nearest.items() if ref in lexical or ref in added}
     fused = fuse(
@@ -235,7 +247,7 @@ def _fused(
     hits = [_hit(ref, times[ref], parts) for ref, parts in fused.items() if ref in times]
     lag = services.semantic.missing() if services.semantic else ""
     unmatched = frozenset(ref for ref in added if ref in times and ref not in matching)
-    return Ranking(hits, "hybrid", unmatched, lag)
+    return Ranking([*hits, *named.values()], "hybrid", unmatched, lag)
 
 
 def _hit(ref: Ref, moment: int, parts: Fused) -> Hit:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from memsvc.core.filters import EVERYTHING, Filter
+from memsvc.core.naming.commits import Commit
 from memsvc.core.query import NO_QUERY, Query
 from memsvc.core.records import Kind, Record, Ref, WorkSession
 
@@ -101,7 +102,7 @@ class NearestRequest:
 class BatchRequest:
     """Records to read in full, in this order unless `order` (date_desc, date_asc) is given."""
 
-    refs: tuple[Ref, ...]
+    refs: tuple[Ref | Commit, ...]
     selection: Filter = EVERYTHING
     order: str | None = None
 

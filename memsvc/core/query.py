@@ -12,6 +12,8 @@ from typing import Any, Final
 
 from memsvc.core import words
 from memsvc.core.filters import FIELDS, Groups
+from memsvc.core.naming.commits import Commit, is_hash, parse_commit
+from memsvc.core.naming.names import Name, names_in
 
 MAX_LENGTH: Final = 2000
 """Maximum characters of a query, a page of text; the model that embeds it reads as much."""
@@ -27,6 +29,9 @@ MAX_PREFIXES: Final = 8
 
 MIN_PREFIX: Final = 2
 """Minimum length of a prefix: half of all records have a word that begins with some letter."""
+
+MAX_COMMITS: Final = 16
+"""Maximum hashes per query whose commits are looked up."""
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 # Flags such as `-v`, `-s/--set` and `--force` are words, not exclusions. A quote inside other text,
@@ -48,6 +53,16 @@ class Term:
     prefix: bool = False
     phrase: bool = False
     title: bool = False
+
+    @property
+    def commits(self) -> tuple[Commit | None, ...]:
+        """For each of its tokens, the commit that it may name; none in a title."""
+        return () if self.title else tuple(map(parse_commit, words.tokens(self.text)))
+
+    @property
+    def commit(self) -> Commit | None:
+        """The commit that it may name, if it is nothing but a hash."""
+        return self.commits[0] if len(self.commits) == 1 else None
 
 
 Entry = tuple[str, str, str | Term]
@@ -81,6 +96,18 @@ class Query:
     def searchable(self) -> bool:
         """Whether the query has anything to search the text for."""
         return bool(self.words or self.required)
+
+    @property
+    def names(self) -> tuple[Name, ...]:
+        """The commits, issues and versions that it names."""
+        return names_in(" ".join(term.text for term in (*self.words, *self.required)))
+
+    @property
+    def commits(self) -> tuple[Commit, ...]:
+        """The commits that it may name, with any of its words or with a whole required term."""
+        named = [commit for term in self.words for commit in term.commits]
+        named += [term.commit for term in self.required]
+        return tuple(dict.fromkeys(commit for commit in named if commit))[:MAX_COMMITS]
 
     @property
     def excludes(self) -> bool:
@@ -134,7 +161,7 @@ def _query(
 
 
 def plain_text(text: str) -> str:
-    """The text of a query without its filters and exclusions, for embedding."""
+    """The text of a query without its filters, exclusions and hashes, for embedding."""
     items = _ITEM.finditer(_UNSTORABLE.sub(" ", text[:MAX_LENGTH]))
     kept = (_words_of(item) for item in items if not item["minus"])
     return " ".join(filter(None, kept))
@@ -143,7 +170,9 @@ def plain_text(text: str) -> str:
 def _words_of(item: re.Match[str]) -> str:
     if (item["field"] or "title").lower() != "title":
         return ""
-    return item["word"] if item["phrase"] is None else item["phrase"]
+    text = item["word"] if item["phrase"] is None else item["phrase"]
+    tokens = words.tokens(text)
+    return "" if tokens and all(map(is_hash, tokens)) else text
 
 
 def _items(minus: str, field: str, phrase: str, word: str) -> Iterator[Entry]:

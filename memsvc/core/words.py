@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import pairwise
 
+from memsvc.core.naming.commits import is_hash
+
 MAX_CACHED = 65_536
 """Identifiers whose subwords are cached: an import meets the same ones again and again."""
 
@@ -82,8 +84,18 @@ def split_token(token: str) -> list[str]:
 
 
 def subwords(token: str) -> list[str]:
-    """Split a token at camelCase and digit boundaries: ``getUserV2`` becomes get, user, v, 2."""
+    """Split a token at camelCase and digit boundaries: ``getUserV2`` becomes get, user, v, 2.
+
+    The hash of a commit stays whole.
+    """
+    if is_hash(token):
+        return [token.lower()]
     return [piece.lower() for piece in _SUBWORD.findall(token)]
+
+
+def all_subwords(identifier: str) -> list[str]:
+    """The subwords of all tokens of an identifier, as the index has them in a row: 1.0a9 has 4."""
+    return [piece for token in tokens(identifier) for piece in split_token(token)]
 
 
 def symbols(text: str) -> list[str]:

@@ -10,6 +10,7 @@ from marshmallow import RAISE, Schema, ValidationError, fields, validate
 from memsvc.core.dates import FORMS, Date, read_date
 from memsvc.core.errors import BadRequest
 from memsvc.core.filters import FIELDS, FilterField
+from memsvc.core.naming.commits import MIN_DIGITS, Commit, parse_commit
 from memsvc.core.query import MAX_LENGTH
 from memsvc.core.records import Kind, Ref, parse_ref
 
@@ -48,6 +49,12 @@ MAX_SHOWN: Final = 80
 
 MISSING: Final = "missing; it is required"
 """What an error says of a required parameter, beside its name."""
+
+MAX_ID: Final = 10**15
+"""The highest number of a record."""
+
+COMMIT_DIGITS: Final = f"{MIN_DIGITS} digits or more"
+REFS: Final = "123, #123, S12, P9, a commit hash"
 
 SPELLINGS = (
     *((field.parameter, *field.spellings) for field in FIELDS.values()),
@@ -121,15 +128,27 @@ class DateField(fields.Field[Date]):
             raise ValidationError(str(error)) from None
 
 
-class RefField(fields.Field[Ref]):
-    """The short name of a record, as a `Ref`."""
+class RefField(fields.Field[Ref | Commit]):
+    """The short name of a record, as a `Ref`, or the hash of a commit."""
 
-    def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Ref:
-        ref = parse_ref(str(value))
-        if ref is None:
+    def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Ref | Commit:
+        named = parse_ref(str(value)) or parse_commit(str(value))
+        if named is None:
             shown = _shortened(str(value))
-            raise ValidationError(f"{shown!r} is not a ref; allowed: 123, #123, S12, P9")
-        return ref
+            raise ValidationError(f"{shown!r} is not a ref; allowed: {REFS}")
+        return named
+
+
+class NumberOrCommit(fields.Field[Ref | Commit]):
+    """The number of an observation, as a `Ref`, or the hash of a commit."""
+
+    def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Ref | Commit:
+        text = str(value).strip()
+        if _DIGITS.fullmatch(text) and 1 <= int(text) <= MAX_ID:
+            return Ref(Kind.OBSERVATION, int(text))
+        if commit := parse_commit(text):
+            return commit
+        raise ValidationError(f"allowed: 1 to {MAX_ID}, or the hash of a commit ({COMMIT_DIGITS})")
 
 
 class AnchorField(fields.Field[Ref | Date]):
@@ -292,11 +311,16 @@ def kinds() -> Fields:
 
 
 def refs() -> Fields:
-    return {"ids": _list_of(RefField(), "refs: 123, #123, S12, P9", MAX_REFS, required=True)}
+    return {"ids": _list_of(RefField(), f"refs: {REFS}", MAX_REFS, required=True)}
 
 
 def record_id() -> Fields:
-    return {"id": number("number of the record", None, 1, 10**15)}
+    return {"id": number("number of the record", None, 1, MAX_ID)}
+
+
+def record_or_commit() -> Fields:
+    description = f"number of the record, or the hash of its commit ({COMMIT_DIGITS})"
+    return {"id": NumberOrCommit(metadata={"description": description})}
 
 
 def answer_format() -> Fields:

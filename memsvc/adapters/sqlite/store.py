@@ -20,7 +20,7 @@ from memsvc.adapters.sqlite.connections import (
     read_readable,
     store_errors,
 )
-from memsvc.adapters.sqlite.fulltext import ranking, spelling
+from memsvc.adapters.sqlite.fulltext import named, ranking, spelling
 from memsvc.adapters.sqlite.fulltext.explaining import matched_terms
 from memsvc.adapters.sqlite.fulltext.search import Frequencies, Scope, TextSearch, scope_of
 from memsvc.adapters.sqlite.integrity import rebuild_fulltext, table_problems
@@ -38,6 +38,7 @@ from memsvc.adapters.sqlite.work_sessions import (
 from memsvc.core.economics import Economics
 from memsvc.core.errors import StoreUnavailable
 from memsvc.core.filters import Filter
+from memsvc.core.naming.commits import Commit
 from memsvc.core.ports.store import Hit, Point, Project, Receipt, Terms, Trace, WorkEntry
 from memsvc.core.query import Query
 from memsvc.core.records import SHAPES, Kind, Record, Ref, WorkSession, kind_of
@@ -246,6 +247,9 @@ class SqliteStore:
             )
 
         return dict(read_readable(read, list(refs), self._connections.file.note_damage))
+
+    def commits(self, commit: Commit) -> list[Ref]:
+        return [Ref(Kind.OBSERVATION, id) for id in named.ids_of(self._read(), commit)]
 
     def page(
         self,

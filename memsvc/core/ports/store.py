@@ -11,6 +11,7 @@ from typing import Final, Protocol
 
 from memsvc.core.economics import Economics
 from memsvc.core.filters import Filter
+from memsvc.core.naming.commits import Commit
 from memsvc.core.query import Query
 from memsvc.core.records import Kind, Record, Ref, WorkSession
 
@@ -67,7 +68,8 @@ class Hit:
 
     Its score (0-1) is `relevance` plus `recency`; `semantic_share` is the share of its relevance
     that comes from semantic search, and `shares` has that of each wording, if there are several.
-    `older` marks one from before the default time window.
+    `older` marks one from before the default time window, `named` one that the query names: it
+    comes first, whatever else was found.
     """
 
     ref: Ref
@@ -77,6 +79,7 @@ class Hit:
     older: bool = False
     semantic_share: float = 0.0
     shares: tuple[float, ...] = ()
+    named: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +121,10 @@ class Store(Protocol):
     such words in their order. A prefix finds all that begins so; an adapter may find other forms of
     that too. `title:` looks in the title alone, but for Chinese, Japanese and Korean. A query with
     other wordings (`Query.also`) matches what it or any of them matches by itself.
+
+    The hash of a commit is one word, and found in the same text however it is abbreviated. It also
+    matches the observation of that commit, whose source id is the hash, as if it held the word;
+    that one comes first, with relevance 1.
 
     How matches are ranked is the adapter's own affair. All methods may be called from any thread;
     past the deadline of that thread (`core.limits.deadline`), within a snapshot at the latest, they
@@ -224,6 +231,11 @@ class Store(Protocol):
 
     def records(self, refs: Iterable[Ref]) -> dict[Ref, Record]:
         """The records that exist among these refs."""
+
+    def commits(self, commit: Commit) -> list[Ref]:
+        """The observations of a commit (`commits.names_commit`), newest first; several if the hash
+        is too short, or if it was imported under several names.
+        """
 
     def page(
         self,

@@ -19,6 +19,9 @@ def matched_terms(search: TextSearch, ids: Sequence[int]) -> dict[int, Terms]:
         shown = re.sub(r'^.* : |"', "", term)
         for id, columns in _holders(search, term, ids):
             found[id][shown] = columns
+    for id in search.named.keys() & found.keys():
+        for commit in search.named[id]:
+            found[id].setdefault(commit.hash, []).append("source_id")
     return found
 
 

@@ -12,11 +12,11 @@ from memsvc.core.filters import FIELDS
 from memsvc.core.records import SHAPES, Record, kind_of
 from memsvc.core.words import (
     MAX_CACHED,
+    all_subwords,
     cjk_runs,
     composed,
     is_compound,
     joined_neighbours,
-    split_token,
     symbols,
     tokens,
 )
@@ -72,6 +72,5 @@ def _identifiers(text: str) -> Iterator[str]:
 @lru_cache(maxsize=MAX_CACHED)
 def _ordered(identifier: str) -> tuple[str, ...]:
     """The subwords of an identifier as one sequence, if the tokenizer would miss any."""
-    found = tokens(identifier)
-    inner = [word for token in found for word in split_token(token)]
-    return (" ".join(inner),) if len(inner) > len(found) else ()
+    inner = all_subwords(identifier)
+    return (" ".join(inner),) if len(inner) > len(tokens(identifier)) else ()

@@ -6,6 +6,8 @@ from typing import Final
 
 from memsvc.adapters.sqlite.fulltext.index_words import tag
 from memsvc.core import words
+from memsvc.core.naming.commits import abbreviations, is_hash
+from memsvc.core.naming.names import files_in, plain_versions, versions_in
 from memsvc.core.query import Query, Term
 
 MAX_CLAUSES: Final = 128
@@ -40,7 +42,8 @@ def clauses(query: Query) -> tuple[str, ...]:
 def token_sequence(query: Query) -> list[str]:
     """The tokens of the words and phrases, in the order of the query."""
     terms = (*query.words, *query.required)
-    return [unit for term in terms for token in words.tokens(term.text) for unit in _units(token)]
+    tokens = [token for term in terms for token in words.tokens(plain_versions(term.text))]
+    return [unit for token in tokens for unit in _units(token)]
 
 
 def expression(term: Term, title: str = "title") -> str:
@@ -89,17 +92,28 @@ def exclusions(query: Query, title: str = "title") -> str:
 
 def _clauses(term: Term) -> Iterator[str]:
     """The expressions of one plain word: its symbols, its tokens, the whole word."""
-    symbols = words.symbols(term.text)
-    tokens = [_lowered(token) for token in words.tokens(term.text)]
+    text = plain_versions(term.text)
+    symbols = words.symbols(text)
+    tokens = [_lowered(token) for token in words.tokens(text)]
     yield from (_phrase([symbol]) for symbol in symbols)
-    if term.prefix and tokens and not words.has_cjk(term.text):
+    if term.prefix and tokens and not words.has_cjk(text):
         yield _prefix(tokens)
         return
     for token in tokens:
         if not (symbols and len(token) == 1):
             yield from (_phrase([unit]) for unit in _units(token))
-    yield from (_phrase(inner) for inner in _compounds(term.text))
-    yield from (_phrase([pair]) for pair in words.joined_neighbours(term.text))
+            yield from _other_lengths(token)
+    yield from (_phrase(words.all_subwords(version)) for version in versions_in(text))
+    yield from (_phrase(map(_lowered, words.tokens(file))) for file in files_in(text))
+    yield from (_phrase(inner) for inner in _compounds(text))
+    yield from (_phrase([pair]) for pair in words.joined_neighbours(text))
+
+
+def _other_lengths(token: str) -> Iterator[str]:
+    """The same hash longer and shorter, as other texts give it."""
+    if is_hash(token):
+        yield f"{_phrase([token])}*"
+        yield from (_phrase([each]) for each in abbreviations(token))
 
 
 def _units(token: str) -> list[str]:

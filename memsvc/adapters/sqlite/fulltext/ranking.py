@@ -6,6 +6,7 @@ bonuses that bm25 cannot see.
 
 import json
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any, Final
 
 from memsvc.adapters.sqlite.connections import read_readable
@@ -40,7 +41,9 @@ SATURATION: Final = 2.2
 """The limit of bm25 for a word with idf 1: k1 + 1, with FTS5's k1 = 1.2."""
 
 MAX_READ: Final = 50
-"""Candidates whose text is read for the bonuses; lower ones rarely reach the top ten."""
+"""Candidates whose text is read for the bonuses; lower ones rarely reach the top ten, unless they
+hold a name of the query: for that all are read.
+"""
 
 MAX_RARE: Final = 5_000
 """Maximum matches of the rarest words alone; common words then only reorder them.
@@ -53,7 +56,8 @@ MAX_RARE_SHARE: Final = 0.02
 
 
 def rank(search: TextSearch, depth: int) -> list[Hit]:
-    """The best `depth` matches, best first; ties go to the newer record.
+    """The best `depth` matches, best first; ties go to the newer record. Those that the query names
+    come first, with relevance 1.
 
     relevance = known * (bm25 / best possible bm25 + bonuses) / (1 + all bonuses). The best possible
     bm25 is the sum of idf * (k1 + 1) over the query, with the bm25 and k1 of the FTS5
@@ -65,24 +69,30 @@ def rank(search: TextSearch, depth: int) -> list[Hit]:
         return by_time(search, newest_first=True, limit=depth)
     bonuses = bonuses_of(search.query, search.idfs)
     scores = _best_scores(search, list(search.idfs), depth)
-    earned = {id: bonuses.earned_by(text) for id, text in _read(search, list(scores)[:MAX_READ])}
+    most = len(scores) if bonuses.names else MAX_READ
+    earned = {id: bonuses.earned_by(text) for id, text in _read(search, list(scores)[:most])}
     perfect = _perfect(search, bonuses)
     hits = [
         Hit(Ref(search.kind, id), epoch, (scores[id] + earned.get(id, 0.0)) / perfect)
         for id, epoch in _times(search, list(scores))
     ]
-    return sorted(hits, key=lambda hit: (-hit.relevance, -hit.created_at_epoch, hit.ref.id))
+    hits.sort(key=lambda hit: (-hit.relevance, -hit.created_at_epoch, hit.ref.id))
+    others = [hit for hit in hits if hit.ref.id not in search.named]
+    return (_named(search) + others)[:depth]
 
 
 def rest(search: TextSearch, *, without: Sequence[int], limit: int, offset: int) -> list[Hit]:
     """The matches outside the ranked candidates, by bm25, for the pages that follow them."""
     if search.query.only_excludes:
         return by_time(search, newest_first=True, limit=limit, offset=offset, without=without)
+    named = _named(search, without)
+    first = named[offset : offset + limit]
+    limit, offset = limit - len(first), max(0, offset - len(named))
     perfect = _perfect(search, bonuses_of(search.query, search.idfs))
-    clauses = list(search.idfs)
+    clauses, without = list(search.idfs), [*without, *search.named]
     scores = _scored(search, [clauses], limit=limit, offset=offset, without=without)
     times = dict(_times(search, list(scores)))
-    return [
+    return first + [
         Hit(Ref(search.kind, id), times[id], min(1.0, score / perfect))
         for id, score in scores.items()
         if id in times
@@ -99,6 +109,8 @@ def by_time(
 ) -> list[Hit]:
     """Matches in time order, ties by id, with relevance 0."""
     source, parameters = _source(search, [list(search.idfs)], joined=True)
+    named = _named(search, without)
+    without = [*without, *search.named]
     way = "DESC" if newest_first else "ASC"
     rows = search.connection.execute(
         f"""SELECT record.id, record.created_at_epoch {source}
@@ -106,11 +118,30 @@ def by_time(
             ORDER BY record.created_at_epoch {way}, record.id {way} LIMIT ? OFFSET ?""",
         (*parameters, json.dumps(list(without)), limit, offset),
     )
-    return [Hit(Ref(search.kind, id), epoch) for id, epoch in rows]
+    hits = [Hit(Ref(search.kind, id), epoch) for id, epoch in rows]
+    if not named:
+        return hits
+    hits += [Hit(hit.ref, hit.created_at_epoch) for hit in named]
+    return sorted(hits, key=attrgetter("created_at_epoch", "ref"), reverse=newest_first)[:limit]
+
+
+def _named(search: TextSearch, without: Sequence[int] = ()) -> list[Hit]:
+    """The records that the query names, newest first."""
+    ids = list(search.named.keys() - set(without))
+    times = _times(search, ids) if ids else []
+    newest = sorted(times, key=lambda row: (row[1], row[0]), reverse=True)
+    return [Hit(Ref(search.kind, id), epoch, 1.0, named=True) for id, epoch in newest]
 
 
 def count(search: TextSearch) -> int:
     """The exact number of matches."""
+    matching = _count_matching(search)
+    if not search.named:
+        return matching
+    return matching + len(search.named.keys() - _matching(search, list(search.named)))
+
+
+def _count_matching(search: TextSearch) -> int:
     words = list(search.idfs)
     if len(words) == 1 and not search.scope.condition and search.match(words) == f"({words[0]})":
         return search.count_of(words[0])  # the query is this one word, whose count is cached
@@ -120,7 +151,11 @@ def count(search: TextSearch) -> int:
 
 
 def coverage(search: TextSearch, id: int) -> float:
-    """The share, weighted by idf, of the plain words of the query that a record has."""
+    """The share, weighted by idf, of the plain words of the query that a record has; 1 if the query
+    names it.
+    """
+    if id in search.named:
+        return 1.0
     fts = f"{search.table}_fts"
     sql = f"SELECT 1 FROM {fts} WHERE {fts} MATCH ? AND rowid = ?"
     held = [
@@ -133,6 +168,10 @@ def coverage(search: TextSearch, id: int) -> float:
 
 def among(search: TextSearch, ids: Sequence[int]) -> set[int]:
     """Which of these records match, with one scan of the matches."""
+    return _matching(search, ids) | (set(ids) & set(search.named))
+
+
+def _matching(search: TextSearch, ids: Sequence[int]) -> set[int]:
     source, parameters = _source(search, [list(search.idfs)])
     id = "record.id" if search.query.only_excludes else f"{search.table}_fts.rowid"
     # the plus keeps SQLite from scanning the index once per id

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
-from memsvc.adapters.sqlite.fulltext import match
+from memsvc.adapters.sqlite.fulltext import match, named
 from memsvc.adapters.sqlite.fulltext.index_words import tag
 from memsvc.adapters.sqlite.labels import matching_file_labels
 from memsvc.core.filters import FIELDS, Filter
+from memsvc.core.naming.commits import Commit
 from memsvc.core.query import Query
 from memsvc.core.records import SHAPES, Kind
 
@@ -130,6 +131,11 @@ class TextSearch:
         asked = {f'"{token}"' for token in match.token_sequence(self.query)} & set(self.clauses)
         known = sum(self.idf_of(clause) for clause in asked if self.count_of(clause))
         return known / sum(self.idf_of(clause) for clause in asked) if known else 1.0
+
+    @cached_property
+    def named(self) -> dict[int, list[Commit]]:
+        """The records that the query names, each with the hashes that name it."""
+        return named.named_by(self)
 
     def count_of(self, expression: str) -> int:
         """The number of records with an expression, inside or outside the scope."""
