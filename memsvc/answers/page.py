@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Self
 
 from memsvc.answers.quoting import escape_hidden
@@ -13,21 +14,28 @@ Row = dict[str, Any]
 
 
 class ReadCost(int):
-    """The cost of reading a record, in tokens: the number itself as JSON, `text` as text."""
+    """The cost of reading a record, in tokens: the number itself as JSON, `as_text` as text.
 
-    text: int
+    Text is written, and counted, only for answers as text.
+    """
+
+    write: Callable[[], str]
 
     @classmethod
-    def of(cls, json_tokens: int, text_tokens: int) -> Self:
-        cost = cls(json_tokens)
-        cost.text = text_tokens
+    def of(cls, json: str, write: Callable[[], str]) -> Self:
+        cost = cls(count_tokens(json))
+        cost.write = write
         return cost
+
+    @cached_property
+    def as_text(self) -> int:
+        return count_tokens(self.write())
 
 
 def cost_as_text(row: Row) -> int:
     """The cost of reading the record of a row as text, in tokens; 0 if it is not known."""
     cost = row.get("read_tokens", 0)
-    return cost.text if isinstance(cost, ReadCost) else int(cost)
+    return cost.as_text if isinstance(cost, ReadCost) else int(cost)
 
 
 def cost_as_json(row: Row) -> int:

@@ -12,7 +12,6 @@ from memsvc.core.dates import utc_text
 from memsvc.core.limits import deadline
 from memsvc.core.ports.store import Hit
 from memsvc.core.records import SHAPES, Kind, Observation, Record, Ref, Summary
-from memsvc.core.tokens import count_tokens
 
 MAX_TITLE = 120
 
@@ -90,7 +89,7 @@ def subtitle_of(record: Record) -> str:
 def read_tokens(record: Record, ref: Ref) -> ReadCost:
     """The cost of reading a full record, as JSON and as text."""
     dumped = dump_record(record, ref.kind)
-    return ReadCost.of(count_tokens(compact_json(dumped)), count_tokens(write_record(dumped)))
+    return ReadCost.of(compact_json(dumped), lambda: write_record(dumped))
 
 
 def _is_whole(row: Row, texts: Sequence[str]) -> bool:

@@ -199,7 +199,8 @@ def _closing(page: Page) -> list[str]:
 def _read_hint(page: Page) -> str:
     if page.format == "full":
         return ""
-    refs = [row["ref"] for row in page.rows if "ref" in row and _cost(row) != WHOLE]
+    listed = [row for row in page.rows if "ref" in row]
+    refs = [row["ref"] for row in [row for row in listed if _cost(row) != WHOLE] or listed]
     return f"Read: memsvc read {','.join(refs[:3])}" if refs else ""
 
 
