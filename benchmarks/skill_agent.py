@@ -272,8 +272,8 @@ def _days_back(found: re.Match[str], weekday: int) -> int:
 
 def listed(printed: str) -> list[tuple[str, str]]:
     """The rows of a text answer: ref and title."""
-    rows = re.findall(r"^\| (#?[SP]?\d+).*? \| [^|]* \| [^|]* \| (.*) \| \d* \|$", printed, re.M)
-    return [(ref, title) for ref, title in rows]
+    row = r"^\| (#?[SP]?\d+).*? \| [^|]* \| [^|]* \| (.*) \| (?:\d*|whole) \|$"
+    return [(ref, title) for ref, title in re.findall(row, printed, re.M)]
 
 
 def fits(line: Line, question: str, rows: list[tuple[str, str]]) -> bool:

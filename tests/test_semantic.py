@@ -425,7 +425,7 @@ def test_the_nearest_as_text_are_a_numbered_list_with_match_percent_and_day(
     header, *rows, closing = text_of(charged, path, **asked).splitlines()
     assert header.startswith("4 of 4 · semantic · ")
     assert closing == f"Read: memsvc read {','.join(refs_of(page)[:3])}"
-    assert rows[0] == "1. 100% 2026-04-22 P1 prompt charged delta (52 tokens)"
+    assert rows[0] == "1. 100% 2026-04-22 P1 prompt charged delta (whole)"
     percents = [f"{row['similarity']:.0%}" for row in page["results"]]
     assert [row.split()[:2] for row in rows] == [
         [f"{number}.", percent] for number, percent in enumerate(percents, 1)
@@ -444,7 +444,7 @@ def test_no_title_breaks_its_row_of_the_list(own_store: SqliteStore) -> None:
     own_store.write(numbered([Observation(title=title, created_at_epoch=NOW)]))
     text = text_of(client_over(own_store, indexed(own_store)), "/api/search/semantic", query="x")
     (row,) = text.splitlines()[1:-1]
-    assert re.search(r" #1 discovery \| billed � 2\. 99% x \(\d+ tokens\)$", row)
+    assert re.search(r" #1 discovery \| billed � 2\. 99% x \(whole\)$", row)
 
 
 @given(budget=st.integers(100, 300), form=st.sampled_from(["index", "full"]))

@@ -3,13 +3,44 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import cached_property
+from typing import Any, Self
 
 from memsvc.answers.quoting import escape_hidden
 from memsvc.core.limits import deadline
 from memsvc.core.tokens import count_tokens
 
 Row = dict[str, Any]
+
+
+class ReadCost(int):
+    """The cost of reading a record, in tokens: the number itself as JSON, `as_text` as text.
+
+    Text is written, and counted, only for answers as text.
+    """
+
+    write: Callable[[], str]
+
+    @classmethod
+    def of(cls, json: str, write: Callable[[], str]) -> Self:
+        cost = cls(count_tokens(json))
+        cost.write = write
+        return cost
+
+    @cached_property
+    def as_text(self) -> int:
+        return count_tokens(self.write())
+
+
+def cost_as_text(row: Row) -> int:
+    """The cost of reading the record of a row as text, in tokens; 0 if it is not known."""
+    cost = row.get("read_tokens", 0)
+    return cost.as_text if isinstance(cost, ReadCost) else int(cost)
+
+
+def cost_as_json(row: Row) -> int:
+    """The cost of reading the record of a row as JSON, in tokens; 0 if it is not known."""
+    return int(row.get("read_tokens", 0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,15 +80,14 @@ class Page:
         return list(self.requested[len(self.rows) :])
 
     @property
-    def full_tokens(self) -> int:
-        """The cost of reading all listed records in full."""
-        return sum(_read_tokens(row) for row in self.rows)
+    def records(self) -> list[Row]:
+        """The rows that are records: those of the page, or those of its work sessions."""
+        return [record for row in self.rows for record in _records(row)]
 
 
-def _read_tokens(row: Row) -> int:
-    own = int(row.get("read_tokens", 0))
+def _records(row: Row) -> list[Row]:
     nested = [child for value in row.values() if isinstance(value, list) for child in value]
-    return own + sum(_read_tokens(child) for child in nested if isinstance(child, dict))
+    return [child for child in nested if isinstance(child, dict)] or [row]
 
 
 def page_body(page: Page, this: int) -> dict[str, Any]:
@@ -73,7 +103,7 @@ def page_body(page: Page, this: int) -> dict[str, Any]:
         "next_offset": page.next_offset,
         "strategy": page.strategy,
         **({"window": page.window} if page.window else {}),
-        "tokens": {"this": this, "full": page.full_tokens},
+        "tokens": {"this": this, "full": sum(map(cost_as_json, page.records))},
         **page.tally(page.rows),
         **page.notes,
         **({"unread": page.unread} if page.unread else {}),

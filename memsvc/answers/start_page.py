@@ -1,10 +1,10 @@
 """The session-start page as text."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
-from memsvc.answers.page import Page, Row, with_own_cost
+from memsvc.answers.page import Page, Row, cost_as_json, cost_as_text, with_own_cost
 from memsvc.answers.quoting import MEMORY_IS_DATA, name_of, one_line
 from memsvc.core.dates import local_day, local_text
 from memsvc.core.economics import Discovery, Economics, discovery_cost
@@ -61,7 +61,7 @@ def _line(row: Row, several: bool) -> str:
     time = local_text(row["created_at_epoch"])[-5:]
     project = f"{name_of(row['project'])}:" if several and row.get("project") else ""
     facts = f"#{row['ref']} {time} {name_of(row.get('type', ''))} {project} {row['title']}"
-    return one_line(f"{facts} ({row.get('read_tokens', '?')})")
+    return one_line(f"{facts} ({cost_as_text(row) or '?'})")
 
 
 def _summary(summary: Mapping[str, Any] | None) -> list[str]:
@@ -78,7 +78,7 @@ def _summary(summary: Mapping[str, Any] | None) -> list[str]:
 def _costs(rows: Sequence[Row]) -> list[str]:
     if not rows:
         return []
-    costs = economics_of(rows)
+    costs = economics_of(rows, cost_as_text)
     read = f"Reading all of these: {costs.read} tokens"
     return [
         f"{read}; learning them cost {costs.learned}, so reading saves {costs.percent}%."
@@ -87,10 +87,10 @@ def _costs(rows: Sequence[Row]) -> list[str]:
     ]
 
 
-def economics_of(rows: Sequence[Row]) -> Economics:
+def economics_of(rows: Sequence[Row], cost: Callable[[Row], int] = cost_as_json) -> Economics:
     """What the observations on a page cost and save."""
     costly = [row for row in rows if row.get("discovery_tokens")]
-    read, known = (sum(row.get("read_tokens", 0) for row in some) for some in (rows, costly))
+    read, known = (sum(map(cost, some)) for some in (rows, costly))
     return Economics(read, known, discovery_cost(sorted(map(_discovery, costly))))
 
 
