@@ -27,7 +27,7 @@ from memsvc.adapters.sqlite.fulltext import ranking as fulltext
 from memsvc.adapters.sqlite.store import SqliteStore
 from memsvc.adapters.sqlite.vectors import SqliteVectors
 from memsvc.api.requests import Call, search_request
-from memsvc.application.semantic.index_sync import embed_some
+from memsvc.application.semantic.index_sync import Model, embed_some
 from memsvc.application.semantic.indexer import Factories
 from memsvc.application.semantic.worker import SemanticWorker
 from memsvc.application.services import Services
@@ -121,7 +121,7 @@ def embed_missing(store: SqliteStore, embedder: Embedder) -> None:
     for step in count():
         if not step % 100 and (waiting := vectors.count_pending()):
             print(f"{waiting:,} records to embed", file=sys.stderr)
-        if not embed_some(vectors, embedder):
+        if not embed_some(vectors, Model(embedder)):
             return
 
 

@@ -35,6 +35,9 @@ class WordEmbedder:
         whole = numpy.sum([_direction(word) for word in words or [""]], axis=0)
         return numpy.asarray(whole / numpy.linalg.norm(whole), dtype=numpy.float32)
 
+    def embed_all(self, texts: Sequence[str]) -> list[Vector]:
+        return [self.embed(text) for text in texts]
+
 
 @cache
 def _direction(word: str) -> Sequence[float]:

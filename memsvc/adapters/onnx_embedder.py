@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -10,6 +11,7 @@ os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 import numpy
 import onnxruntime
+from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from memsvc.core.errors import SemanticUnavailable
@@ -64,15 +66,31 @@ class OnnxEmbedder:
         return self._fingerprint
 
     def embed(self, text: str) -> Vector:
-        tokens = self._tokenizer.encode(text[:MAX_CHARACTERS])
+        (vector,) = self.embed_all([text])
+        return vector
+
+    def embed_all(self, texts: Sequence[str]) -> list[Vector]:
+        """The vectors of some texts, each padded to the longest of them."""
+        tokens = [self._tokenizer.encode(text[:MAX_CHARACTERS]) for text in texts]
         cells = {
-            "input_ids": tokens.ids,
-            "attention_mask": tokens.attention_mask,
-            "token_type_ids": tokens.type_ids,
+            "input_ids": [each.ids for each in tokens],
+            "attention_mask": [each.attention_mask for each in tokens],
+            "token_type_ids": [each.type_ids for each in tokens],
         }
-        feed = {name: numpy.array([cells[name]], dtype=numpy.int64) for name in self._inputs}
+        feed = {name: _padded(cells[name]) for name in self._inputs}
         (layer,) = self._session.run(None, feed)[:1]
-        return unit(layer[0].mean(axis=0))
+        return [
+            unit(rows[: len(each.ids)].mean(axis=0))
+            for rows, each in zip(layer, tokens, strict=True)
+        ]
+
+
+def _padded(rows: Sequence[Sequence[int]]) -> NDArray[numpy.int64]:
+    """The rows as one matrix, filled up with 0."""
+    matrix = numpy.zeros((len(rows), max(map(len, rows))), numpy.int64)
+    for line, row in zip(matrix, rows, strict=True):
+        line[: len(row)] = row
+    return matrix
 
 
 def _bundled_model() -> Path:
@@ -103,7 +121,7 @@ def _load(model: Path, tokenizer: Path) -> Embedder:
 
 
 def _options() -> onnxruntime.SessionOptions:
-    """One thread and one text at a time: fastest for short texts, and leaves cores to searches."""
+    """One thread: fastest for short texts, and leaves cores to searches."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.enable_cpu_mem_arena = False
