@@ -16,6 +16,7 @@ from benchmarks.ways_to_rank import (
     KIND,
     Altered,
     Filling,
+    Partial,
     Way,
     patched,
     without_parts,
@@ -67,7 +68,7 @@ class Bench:
         """Semantic search with an index of all records."""
         settings = _settings(self.home, filling.index)
         factories = Factories(lambda: self.embedder, lambda *which: open_index(settings, *which))
-        semantic = AskedSemantic(self.store, self._vectors(filling.without), factories)
+        semantic = AskedSemantic(self.store, self._vectors(filling), factories)
         try:
             while semantic.step():
                 pass
@@ -75,8 +76,10 @@ class Bench:
         finally:
             semantic.stop()
 
-    def _vectors(self, without: str) -> SqliteVectors:
-        connections = self.store.connections
+    def _vectors(self, filling: Filling) -> SqliteVectors:
+        connections, without = self.store.connections, filling.without
+        if filling.share < 1:
+            return Partial(connections, filling.share)
         if without == "parts":
             return Altered(connections, without_parts)
         if without == "titles":
@@ -175,3 +178,5 @@ class Remembering:
     def __init__(self, embedder: Embedder) -> None:
         self.fingerprint = embedder.fingerprint
         self.embed = lru_cache(None)(embedder.embed)
+        self.embed_all = embedder.embed_all
+        self.known_share = embedder.known_share

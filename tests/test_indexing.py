@@ -13,7 +13,7 @@ from fake_semantic import DIMENSION, WordEmbedder, semantic_over, settle
 from hypothesis import given
 from hypothesis import strategies as st
 from profiles import FEWER
-from samples import DAY, NOW, fill, named, new_store
+from samples import DAY, NOW, named, new_store
 from strategies import records
 from workers import PATIENCE
 

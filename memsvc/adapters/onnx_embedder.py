@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -83,6 +84,16 @@ class OnnxEmbedder:
             unit(rows[: len(each.ids)].mean(axis=0))
             for rows, each in zip(layer, tokens, strict=True)
         ]
+
+    def known_share(self, text: str) -> float:
+        found = self._tokenizer.encode(text[:MAX_CHARACTERS])
+        pieces = Counter(word for word in found.word_ids if word is not None)
+        lengths: Counter[int] = Counter()
+        for word, (start, end) in zip(found.word_ids, found.offsets, strict=True):
+            if word is not None:
+                lengths[word] += end - start
+        known = sum(lengths[word] for word in pieces if pieces[word] == 1)
+        return known / max(1, lengths.total())
 
 
 def _padded(rows: Sequence[Sequence[int]]) -> NDArray[numpy.int64]:

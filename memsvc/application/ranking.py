@@ -13,14 +13,12 @@ from memsvc.core.ports.store import Hit
 from memsvc.core.query import Query, plain_text
 from memsvc.core.recency import boost_recent
 from memsvc.core.records import Kind, Ref
+from memsvc.core.semantic.unknown import estimate_unknown
 
 DEPTH: Final = 100
 """Candidates per kind and ranking. It does not depend on the page requested, so pages never repeat
 a record.
 """
-
-MIN_COSINE: Final = 0.3
-"""The lowest cosine at which a record without any word of the query counts as a match."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,12 +151,22 @@ def _fused(
         cosines,
         _coverage(services, request.query, lexical.values()),
     )
+    fused = estimate_unknown(fused, _unknown(services, request, lexical))
     times = {ref: hit.created_at_epoch for ref, hit in lexical.items()}
     times |= services.store.times(set(fused) - set(times))
     hits = [_hit(ref, times[ref], parts) for ref, parts in fused.items() if ref in times]
     lag = services.semantic.missing() if services.semantic else ""
     unmatched = frozenset(ref for ref in times if not added.get(ref, True))
     return Ranking(_ordered(services, hits, request), "hybrid", unmatched, lag)
+
+
+def _unknown(services: Services, request: SearchRequest, refs: Iterable[Ref]) -> set[Ref]:
+    """Those of these records whose meaning is not known yet."""
+    semantic = services.semantic
+    if semantic is None:
+        return set()
+    ids = {kind: [ref.id for ref in refs if ref.kind is kind] for kind in request.kinds}
+    return {Ref(kind, id) for kind in ids for id in semantic.unknown_among(kind, ids[kind])}
 
 
 def _hit(ref: Ref, moment: int, parts: Fused) -> Hit:
@@ -178,12 +186,13 @@ def _added(
     or excludes words.
     """
     strict = bool(request.query.required or request.query.excludes)
+    floor = services.semantic.floor(_plain_text(request)) if services.semantic else 0.0
     found: dict[Ref, bool] = {}
     for kind in request.kinds:
         ids = [ref.id for ref in nearest if ref.kind is kind and ref not in lexical]
         matching = services.store.matches_among(kind, request.query, request.selection, ids)
         for ref in (Ref(kind, id) for id in ids):
-            if ref.id in matching or (nearest[ref] >= MIN_COSINE and not strict):
+            if ref.id in matching or (nearest[ref] >= floor and not strict):
                 found[ref] = ref.id in matching
     return found
 

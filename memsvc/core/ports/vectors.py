@@ -132,6 +132,11 @@ class Embedder(Protocol):
     def embed_all(self, texts: Sequence[str]) -> Sequence[Vector]:
         """The vectors of some texts of similar length, at once: faster than one by one."""
 
+    def known_share(self, text: str) -> float:
+        """The share of its letters that are in words the model knows whole; a text of other words
+        has a vector that says little.
+        """
+
 
 class SemanticIndex(Protocol):
     """Finds the nearest vectors. A cache: all that it holds can be rebuilt from the store.
@@ -204,6 +209,12 @@ class SemanticSearch(Protocol):
 
         Raises SemanticUnavailable.
         """
+
+    def floor(self, text: str) -> float:
+        """The lowest cosine at which a record without any word of a text counts as similar."""
+
+    def unknown_among(self, kind: Kind, ids: Sequence[int]) -> set[int]:
+        """Those of these records whose meaning is not known yet."""
 
     def missing(self) -> str:
         """What is not known to it yet, in a sentence; empty if nothing."""
