@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+import random
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import ModuleType
@@ -37,7 +38,7 @@ Patch = tuple[ModuleType, str, object]
 def _by_search(services: Services, search: SearchRequest) -> list[Ref]:
     """The results of a search. Raises ClickException if a needed semantic search fails."""
     found = ranking.rank_candidates(services, search)
-    if found.degraded:
+    if found.degraded and found.strategy != "hybrid":
         raise click.ClickException(found.degraded)
     return [hit.ref for hit in found.hits]
 
@@ -71,7 +72,8 @@ def _reciprocals(values: Mapping[Hashable, float]) -> dict[Hashable, float]:
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """An index, and what is left out of its vectors: `titles`, `parts` or nothing.
+    """An index, the share of the records that is embedded (chosen at random), and what is left out
+    of their vectors: `titles`, `parts` or nothing.
 
     It is the exact index unless a row names another, to separate the effect of an idea from the
     losses of an index.
@@ -79,6 +81,7 @@ class Filling:
 
     index: str = "exact"
     without: str = ""
+    share: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +120,9 @@ WAYS = (
     Way("title weight 1", patches=((fulltext, "WEIGHTS", FLAT),)),
     Way("no title in vectors", Filling(without="titles")),
     Way("no part vectors", Filling(without="parts")),
+    Way("a quarter embedded", Filling(share=0.25)),
+    Way("half embedded", Filling(share=0.5)),
+    Way("three quarters embedded", Filling(share=0.75)),
     Way("index chroma", Filling("chroma")),
     Way("index sqlite-vec", Filling("sqlite-vec")),
 )
@@ -164,6 +170,35 @@ class Altered(SqliteVectors):
             return change
         altered = self._altered[change.ref] = self._alter(record, change.embedded.vectors)
         return replace(change, embedded=replace(change.embedded, vectors=altered))
+
+
+class Partial(SqliteVectors):
+    """The vectors of a random share of a store's records, as if the others still waited."""
+
+    def __init__(self, connections: Connections, share: float) -> None:
+        super().__init__(connections)
+        self._share = share
+
+    def changes(self, position: int, limit: int, fingerprint: str) -> list[Change]:
+        """The next changes, without the vectors of records that wait."""
+        changes = super().changes(position, limit, fingerprint)
+        return [each if self._holds(each.ref) else replace(each, embedded=None) for each in changes]
+
+    def vectors(self, kind: Kind, ids: Sequence[int], fingerprint: str) -> dict[int, Vector]:
+        """The vectors of records that do not wait."""
+        held = [id for id in ids if self._holds(Ref(kind, id))]
+        return super().vectors(kind, held, fingerprint)
+
+    def embedded_among(self, kind: Kind, ids: Sequence[int], fingerprint: str) -> set[int]:
+        """Those of these records that do not wait."""
+        return {id for id in ids if self._holds(Ref(kind, id))}
+
+    def count_unknown(self) -> int:
+        """At least one record waits."""
+        return 1
+
+    def _holds(self, ref: Ref) -> bool:
+        return random.Random(str(ref)).random() < self._share
 
 
 def without_parts(record: Record, vectors: Vector) -> Vector:

@@ -129,6 +129,7 @@ class MemoryStore:
         row.record = record
         if not before or content_hash(before) != content_hash(record):
             row.waiting, row.moment = self._next(), record.created_at_epoch
+            row.has_lead = False
         if before:
             row.changed = self._next()
             self._drop_empty_work(before)
@@ -203,6 +204,7 @@ class MemoryStore:
             row.record = replace(before, source_id=f"dropped {row.ref}", source="")
         elif content_hash(before) != content_hash(after):
             row.record, row.waiting, row.moment = after, self._next(), after.created_at_epoch
+            row.has_lead = False
         else:
             row.record = after
         row.kept, row.changed = ("", None), self._next()
@@ -429,33 +431,56 @@ class MemoryStore:
     def queue_others(self, fingerprint):
         with self.lock:
             for row in self.rows:
+                if row.kept[0] != f"{fingerprint}-lead":
+                    row.has_lead = False
                 if not (row.is_forgotten or row.waiting or row.kept[0] == fingerprint):
                     row.waiting, row.moment = self._next(), row.record.created_at_epoch
 
     def pending(self, limit):
         waiting = [row for row in self.seen.rows if row.waiting]
         waiting.sort(key=lambda row: (row.moment, row.ref.id, row.ref.kind), reverse=True)
-        return [Pending(row.waiting, row.ref) for row in waiting[:limit]]
+        waiting.sort(key=lambda row: row.has_lead)
+        return [Pending(row.waiting, row.ref, row.has_lead) for row in waiting[:limit]]
 
     def count_pending(self):
         return sum(row.waiting > 0 for row in self.seen.rows)
 
+    def count_unknown(self):
+        return sum(row.waiting > 0 and not row.has_lead for row in self.seen.rows)
+
+    def keep_leads(self, done, fingerprint):
+        begun = {pending.sequence: vectors.copy() for pending, vectors in done}
+        with self.lock:
+            for row in self._begun(begun):
+                if not row.has_lead:
+                    row.kept, row.has_lead = (f"{fingerprint}-lead", begun[row.waiting]), True
+                    row.changed = self._next()
+
     def keep_vectors(self, done, fingerprint):
         begun = {pending.sequence: vectors.copy() for pending, vectors in done}
         with self.lock:
-            waiting = {row.waiting: row for row in self.rows if row.waiting in begun}
-            for row in (waiting[sequence] for sequence in begun if sequence in waiting):
+            for row in self._begun(begun):
                 row.kept = fingerprint, begun[row.waiting]
                 row.waiting, row.changed = 0, self._next()
 
+    def _begun(self, sequences):
+        """The records that still wait in these places, in this order."""
+        waiting = {row.waiting: row for row in self.rows if row.waiting in sequences}
+        return [waiting[sequence] for sequence in sequences if sequence in waiting]
+
     def vectors(self, kind, ids, fingerprint):
+        known = fingerprint, f"{fingerprint}-lead"
         rows = [row for row in self.seen.rows if row.ref.kind is kind and row.ref.id in ids]
-        return {row.ref.id: row.kept[1] for row in rows if row.kept[0] == fingerprint}
+        return {row.ref.id: row.kept[1] for row in rows if row.kept[0] in known}
+
+    def embedded_among(self, kind, ids, fingerprint):
+        return set(self.vectors(kind, ids, fingerprint))
 
     def changes(self, position, limit, fingerprint):
         def embedded(row):
             known = row.ref, row.record.created_at_epoch, value_groups(row.record), row.kept[1]
-            return Embedded(*known) if row.kept[0] == fingerprint else None
+            names = fingerprint, f"{fingerprint}-lead"
+            return Embedded(*known) if row.kept[0] in names else None
 
         later = [row for row in self.seen.rows if row.changed > position]
         later.sort(key=attrgetter("changed"))

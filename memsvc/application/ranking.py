@@ -1,6 +1,6 @@
 """Ranks the candidates of a search by full text, semantic similarity and recency."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -15,14 +15,12 @@ from memsvc.core.query import Query, plain_text
 from memsvc.core.ranking.wordings import combine
 from memsvc.core.recency import boost_recent
 from memsvc.core.records import Kind, Ref
+from memsvc.core.semantic.unknown import estimate_unknown
 
 DEPTH: Final = 100
 """Candidates per kind and ranking. It does not depend on the page requested, so pages never repeat
 a record.
 """
-
-MIN_COSINE: Final = 0.3
-"""The lowest cosine at which a record without any word of the query counts as a match."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +45,15 @@ class Ranking:
 @dataclass(frozen=True, slots=True)
 class Candidates:
     """What one wording found: full-text matches and cosines; `nearest` is None without semantic
-    search, and `degraded` then says why, if there is a reason.
+    search, and `degraded` then says why, if there is a reason. `floor` is the lowest cosine at
+    which a record without any of its words counts.
     """
 
     query: Query
     lexical: Mapping[Ref, Hit]
     nearest: Mapping[Ref, float] | None
     degraded: str = ""
+    floor: float = 0.0
 
 
 def rank_candidates(services: Services, request: SearchRequest) -> Ranking:
@@ -92,12 +92,14 @@ def _candidates(
 ) -> Candidates:
     """Full-text matches with the cosines of similar records, or with the reason why not."""
     lexical = {hit.ref: hit for hit in hits}
+    text = _plain_text(request)
     try:
         nearest = near()
+        floor = services.semantic.floor(text) if services.semantic and text else 0.0
     except SemanticUnavailable as error:
         return Candidates(request.query, lexical, None, error.detail)
-    missing = services.no_semantic if nearest is None and _plain_text(request) else ""
-    return Candidates(request.query, lexical, nearest, missing)
+    missing = services.no_semantic if nearest is None and text else ""
+    return Candidates(request.query, lexical, nearest, missing, floor)
 
 
 def _ranked(services: Services, request: SearchRequest, found: Sequence[Candidates]) -> Ranking:
@@ -173,9 +175,7 @@ def _ordered(services: Services, hits: Iterable[Hit], request: SearchRequest) ->
     return named + boost_recent((hit for hit in best_first if not hit.named), start, latest)
 
 
-def _lexical(
-    services: Services, request: SearchRequest, kind: Kind, whole: Query
-) -> list[Hit]:
+def _lexical(services: Services, request: SearchRequest, kind: Kind, whole: Query) -> list[Hit]:
     """The best matches, overall and inside the window: old ones must not crowd out recent ones.
 
     `whole` stands for all wordings: whether any match is recent is counted once.
@@ -237,17 +237,27 @@ def _fused(
     named = {ref: hit for ref, hit in found.lexical.items() if hit.named}
     lexical = {ref: hit for ref, hit in found.lexical.items() if ref not in named}
     nearest = {ref: cosine for ref, cosine in found.nearest.items() if ref not in named}
-    added = _added(found.query, nearest, lexical, matching)
+    added = _added(found, nearest, lexical, matching)
     cosines = {ref: cosine for ref, cosine in nearest.items() if ref in lexical or ref in added}
     fused = fuse(
         {ref: hit.relevance for ref, hit in lexical.items()},
         cosines,
         _coverage(services, found.query, lexical.values()),
     )
+    fused = estimate_unknown(fused, _unknown(services, lexical))
     hits = [_hit(ref, times[ref], parts) for ref, parts in fused.items() if ref in times]
     lag = services.semantic.missing() if services.semantic else ""
     unmatched = frozenset(ref for ref in added if ref in times and ref not in matching)
     return Ranking([*hits, *named.values()], "hybrid", unmatched, lag)
+
+
+def _unknown(services: Services, refs: Collection[Ref]) -> set[Ref]:
+    """Those of these records whose meaning is not known yet."""
+    semantic = services.semantic
+    if semantic is None:
+        return set()
+    ids = {kind: [ref.id for ref in refs if ref.kind is kind] for kind in Kind}
+    return {Ref(kind, id) for kind in ids for id in semantic.unknown_among(kind, ids[kind])}
 
 
 def _hit(ref: Ref, moment: int, parts: Fused) -> Hit:
@@ -256,7 +266,7 @@ def _hit(ref: Ref, moment: int, parts: Fused) -> Hit:
 
 
 def _added(
-    query: Query,
+    found: Candidates,
     nearest: Mapping[Ref, float],
     lexical: Mapping[Ref, Hit],
     matching: set[Ref],
@@ -266,11 +276,11 @@ def _added(
     Those that do not match at all count only if they are similar enough, and never if the query
     requires or excludes words.
     """
-    strict = bool(query.required or query.excludes)
+    strict = bool(found.query.required or found.query.excludes)
     return {
         ref
         for ref, cosine in nearest.items()
-        if ref not in lexical and (ref in matching or (cosine >= MIN_COSINE and not strict))
+        if ref not in lexical and (ref in matching or (cosine >= found.floor and not strict))
     }
 
 

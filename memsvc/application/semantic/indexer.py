@@ -4,12 +4,12 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
 
-from memsvc.application.semantic.index_sync import apply_some, embed_some
+from memsvc.application.semantic.index_sync import Model, apply_some, embed_some
 from memsvc.core.errors import SemanticUnavailable
 from memsvc.core.filters import Filter
 from memsvc.core.ports.store import Store
@@ -20,8 +20,8 @@ RETRY_SECONDS: Final = 5.0
 """Pause before a model or an index that failed is tried again."""
 
 MAX_BEHIND: Final = 0.1
-"""The share of records that may be pending before the index is no longer queried: it would rank
-only the records that it has.
+"""The share of records whose vectors the index may still have to take in, in seconds, before it is
+queried.
 """
 
 LOADING: Final = "The semantic index is loading; try again in a moment."
@@ -72,11 +72,20 @@ class Indexer:
         embedder, index = self._embedder, self._index
         if embedder is None or index is None:
             raise SemanticUnavailable(self._reason)
-        if waiting := self._waiting():
+        unknown, behind = self._vectors.count_unknown(), self._behind
+        if unknown or behind:
             total = sum(self._store.count(kind, Filter()) for kind in Kind)
-            if waiting > max(1, total * MAX_BEHIND):
-                raise SemanticUnavailable(f"Still indexing: {_records(waiting)} pending.")
+            if unknown >= total or behind > max(1, total * MAX_BEHIND):
+                raise SemanticUnavailable(f"Still indexing: {_records(self._waiting())} pending.")
         return Loaded(embedder, index)
+
+    def unknown_among(self, kind: Kind, ids: Sequence[int]) -> set[int]:
+        """Those of these records that have no vectors yet."""
+        if self._embedder is None:
+            return set(ids)
+        if not self._vectors.count_unknown():
+            return set()
+        return set(ids) - self._vectors.embedded_among(kind, ids, self._embedder.fingerprint)
 
     def embed(self, text: str) -> Vector:
         """The vector of a text, once the indexer has been ready."""
@@ -84,21 +93,23 @@ class Indexer:
         return self._embedder.embed(text)
 
     def missing(self) -> str:
-        """A sentence about the records that are not indexed yet; empty if there are none."""
-        waiting = self._waiting()
-        return f"{_records(waiting)} not in the semantic index yet." if waiting else ""
+        """A sentence about the records whose meaning is not known yet; empty if there are none."""
+        unknown = self._vectors.count_unknown() + self._behind
+        return f"{_records(unknown)} not in the semantic index yet." if unknown else ""
 
     def report(self) -> dict[str, Any]:
         """Whether semantic search works, why not, and what is pending."""
         rebuilds = self._rebuilds  # read first: the rest must hold after this rebuild
-        ok, detail = True, self.missing() or "all records are indexed"
+        waiting = self._waiting()
+        by_title = f"{_records(waiting)} indexed by title only so far."
+        ok, detail = True, self.missing() or (by_title if waiting else "all records are indexed")
         if rebuilds != self._vectors.rebuilds():
             ok, detail = False, "The semantic index is about to be rebuilt."
         try:
             self.ready()
         except SemanticUnavailable as error:
             ok, detail = False, error.detail
-        return {"ok": ok, "detail": detail, "waiting": self._waiting(), "rebuilds": rebuilds}
+        return {"ok": ok, "detail": detail, "waiting": waiting, "rebuilds": rebuilds}
 
     def step(self) -> int:
         """Embed some records and update the index; return how much was done, 0 if nothing is left.
@@ -106,7 +117,7 @@ class Indexer:
         Raises MemsvcError.
         """
         embedder = self._embedder or self._load()
-        done = embed_some(self._vectors, embedder, self.stopping.is_set, self._pool)
+        done = embed_some(self._vectors, Model(embedder, self._pool, self.stopping.is_set))
         if self.stopping.is_set() or time.monotonic() < self._retry_at:
             return done
         index = self._index or self._open(embedder)

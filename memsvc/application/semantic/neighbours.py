@@ -14,6 +14,8 @@ from memsvc.core.ports.store import Store
 from memsvc.core.ports.vectors import Vector, VectorStore
 from memsvc.core.records import Kind
 from memsvc.core.semantic.cosines import rank_all
+from memsvc.core.semantic.floor import lowest_cosine
+from memsvc.core.words import STOP_WORDS, tokens
 
 MAX_COMPARED: Final = 8_000
 """Up to this many selected records are compared one by one, without the index."""
@@ -66,6 +68,14 @@ class Neighbours:
     def compare(self, kind: Kind, text: str, ids: Sequence[int]) -> list[tuple[int, float]]:
         """These records by similarity to a text, computed exactly from their stored vectors."""
         return self._compare(self._indexer.ready(), kind, text, ids)
+
+    def floor(self, text: str) -> float:
+        """The lowest cosine at which a record without any word of a text counts as similar.
+
+        Raises SemanticUnavailable with the reason.
+        """
+        words = [token for token in tokens(text) if token.casefold() not in STOP_WORDS]
+        return lowest_cosine(self._indexer.ready().embedder.known_share(" ".join(words)))
 
     def check(self) -> None:
         """Raise SemanticUnavailable unless the index finds a new record of each kind by its vector.

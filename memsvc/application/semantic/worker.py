@@ -60,6 +60,12 @@ class SemanticWorker:
     def compare(self, kind: Kind, text: str, ids: Sequence[int]) -> list[tuple[int, float]]:
         return self._neighbours.compare(kind, text, ids)
 
+    def floor(self, text: str) -> float:
+        return self._neighbours.floor(text)
+
+    def unknown_among(self, kind: Kind, ids: Sequence[int]) -> set[int]:
+        return self._indexer.unknown_among(kind, ids)
+
     def ask_rebuild(self) -> None:
         self._vectors.ask_rebuild()
 
