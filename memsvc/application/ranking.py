@@ -11,6 +11,7 @@ from memsvc.core.filters import Filter
 from memsvc.core.fusion import Fused, fuse
 from memsvc.core.ports.store import Hit
 from memsvc.core.query import Query, plain_text
+from memsvc.core.ranking.chores import asks_for_chores, put_behind
 from memsvc.core.recency import boost_recent
 from memsvc.core.records import Kind, Ref
 
@@ -79,6 +80,8 @@ def _ranked(
 def _ordered(services: Services, hits: Iterable[Hit], request: SearchRequest) -> list[Hit]:
     """Best first, then newest first; of equally good ones, those from the future come last."""
     latest = services.latest
+    if not asks_for_chores(request.query):
+        hits = _chores_behind(services, list(hits))
 
     def place(hit: Hit) -> tuple[float, bool, int, Ref]:
         moment = hit.created_at_epoch
@@ -88,6 +91,10 @@ def _ordered(services: Services, hits: Iterable[Hit], request: SearchRequest) ->
     if request.window_start is None:
         return best_first
     return boost_recent(best_first, request.window_start, latest)
+
+
+def _chores_behind(services: Services, hits: Sequence[Hit]) -> list[Hit]:
+    return put_behind(hits, services.store.titles(hit.ref for hit in hits))
 
 
 def _lexical(services: Services, request: SearchRequest, kind: Kind) -> list[Hit]:

@@ -27,6 +27,27 @@ STOP_WORDS = frozenset(
 )
 """English function words, dropped from a query that has other words."""
 
+QUESTION_WORDS = frozenset(
+    """
+    what when where which who whom whose why how did do does is are was were can could has have had
+    should
+    """.split()  # noqa: SIM905 - as above
+)
+"""What a question begins with; its everyday words never outweigh its subject."""
+
+EVERYDAY_WORDS = frozenset(
+    """
+    start starts started starting use uses used using make makes made making change changes changed
+    changing add adds added adding work works worked working find finds found finding need needs
+    needed want wants wanted happen happens happened ever again switch switches switched switching
+    try tries tried trying go goes going went come comes came let put puts take takes took give
+    gives gave keep keeps kept think know look looks looking see seen tell say said show shown shows
+    deal deals dealt handle handles handled support supports supported way thing things something
+    anything someone like lot much many still yet
+    """.split()  # noqa: SIM905 - a list of strings would take a screen
+)
+"""Verbs and fillers of questions, in every form: "when did we start using X" is about X."""
+
 _CJK = (
     "\u1100-\u11ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"

@@ -32,6 +32,14 @@ def clauses(query: Query) -> tuple[str, ...]:
     return tuple(distinctive or named)[:MAX_CLAUSES]
 
 
+def everyday(query: Query) -> frozenset[str]:
+    """The expressions of a question that are everyday words; none if it is no question."""
+    asked = next(iter(token_sequence(query)), "")
+    is_question = asked in words.QUESTION_WORDS or any(t.text.endswith("?") for t in query.words)
+    found = (clause for clause in clauses(query) if clause.strip('"') in words.EVERYDAY_WORDS)
+    return frozenset(found) if is_question else frozenset()
+
+
 def token_sequence(query: Query) -> list[str]:
     """The tokens of the words and phrases, in the order of the query."""
     terms = (*query.words, *query.required)

@@ -5,7 +5,7 @@ bonuses that bm25 cannot see.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from memsvc.adapters.sqlite.connections import read_readable
@@ -55,6 +55,9 @@ MAX_RARE_SHARE: Final = 0.02
 def rank(search: TextSearch, depth: int) -> list[Hit]:
     """The best `depth` matches, best first; ties go to the newer record.
 
+    Of a question, words beside `telling` ones earn bonuses alone: a record without a telling word
+    comes after all that have one.
+
     relevance = known * (bm25 / best possible bm25 + bonuses) / (1 + all bonuses). The best possible
     bm25 is the sum of idf * (k1 + 1) over the query, with the bm25 and k1 of the FTS5
     documentation. A record gets a bonus in proportion to how far it earns it. `known` is the share
@@ -64,8 +67,10 @@ def rank(search: TextSearch, depth: int) -> list[Hit]:
     if search.query.only_excludes:
         return by_time(search, newest_first=True, limit=depth)
     bonuses = bonuses_of(search.query, search.idfs)
-    scores = _best_scores(search, list(search.idfs), depth)
+    scores = _best_scores(search, list(search.telling), depth)
     earned = {id: bonuses.earned_by(text) for id, text in _read(search, list(scores)[:MAX_READ])}
+    if len(scores) < depth and len(search.telling) < len(search.idfs):
+        scores |= _untold(search, scores, depth - len(scores))
     perfect = _perfect(search, bonuses)
     hits = [
         Hit(Ref(search.kind, id), epoch, (scores[id] + earned.get(id, 0.0)) / perfect)
@@ -125,10 +130,10 @@ def coverage(search: TextSearch, id: int) -> float:
     sql = f"SELECT 1 FROM {fts} WHERE {fts} MATCH ? AND rowid = ?"
     held = [
         idf
-        for clause, idf in search.idfs.items()
+        for clause, idf in search.telling.items()
         if search.connection.execute(sql, (clause, id)).fetchone()
     ]
-    return sum(held) / sum(search.idfs.values()) * search.known_share if held else 0.0
+    return sum(held) / sum(search.telling.values()) * search.known_share if held else 0.0
 
 
 def among(search: TextSearch, ids: Sequence[int]) -> set[int]:
@@ -184,6 +189,14 @@ def _best_scores(search: TextSearch, clauses: list[str], depth: int) -> dict[int
     return _scored(search, [clauses], limit=depth)
 
 
+def _untold(search: TextSearch, scores: Mapping[int, float], limit: int) -> dict[int, float]:
+    """The best matches without a telling word, none better than the last that has one."""
+    others = [clause for clause in search.idfs if clause not in search.telling]
+    found = _scored(search, [others], limit=limit, without=list(scores))
+    lowest = min(scores.values(), default=1.0)
+    return {id: min(score, lowest) for id, score in found.items()}
+
+
 def _split(search: TextSearch, clauses: list[str]) -> tuple[list[str], list[str]]:
     """The clauses, rarest first, cut where their matches pass `MAX_RARE`."""
     total, limit = 0, max(MAX_RARE, search.count_of("") * MAX_RARE_SHARE)
@@ -218,7 +231,7 @@ def _scored(
 
 
 def _best_possible(search: TextSearch) -> float:
-    idfs = sum(search.idfs.values())
+    idfs = sum(search.telling.values())
     needed = sum(map(search.idf_of, search.required))
     # Next to plain words, a required expression is also one of the alternatives, so it counts
     # twice.

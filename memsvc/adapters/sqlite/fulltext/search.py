@@ -106,6 +106,22 @@ class TextSearch:
         return {clause: self.idf_of(clause) for number, clause in counted if number}
 
     @cached_property
+    def telling(self) -> dict[str, float]:
+        """The idfs of the words that rank: all but everyday words that are rarer than the subject.
+
+        The subject of a question weighs what its other words do on average. In a project about
+        `pyproject.toml`, "start" is the rarer word of "when did we start using pyproject.toml".
+        """
+        asked = match.everyday(self.query)
+        subject = [idf for clause, idf in self.idfs.items() if clause not in asked]
+        highest = sum(subject) / len(subject) if subject else math.inf
+        return {
+            clause: idf
+            for clause, idf in self.idfs.items()
+            if clause not in asked or idf <= highest
+        }
+
+    @cached_property
     def known_share(self) -> float:
         """The share, weighted by idf, of the plain words that occur in any record at all."""
         asked = {f'"{token}"' for token in match.token_sequence(self.query)} & set(self.clauses)
