@@ -9,7 +9,7 @@ from memsvc.core.words import MAX_CACHED
 MAX_SUBJECT: Final = 300
 """Characters of a title that is cut; a longer one is text, and taken as it stands."""
 
-_BEFORE: Final = re.compile(r"(?:\w+(?:\([^)]*\))?!?:|\[[^\]]*\])\s*", re.ASCII)
+_BEFORE: Final = re.compile(r"(?:[\w./-]+(?:\([^)]*\))?!?:(?=\s)|\[[^\]]*\])\s*", re.ASCII)
 _AFTER: Final = re.compile(
     r"""(?:\s?\((?:\#\d+|cherry[ -]picked[^)]*|backport[^)]*)\)  # (#123), (backport of 1.2)
     |[\s,;]\s?(?:(?:closes|fixes|refs?|see)\s)?\#\d+             # , closes #1
