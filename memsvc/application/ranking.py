@@ -94,7 +94,9 @@ def _ordered(services: Services, hits: Iterable[Hit], request: SearchRequest) ->
 
 
 def _chores_behind(services: Services, hits: Sequence[Hit]) -> list[Hit]:
-    return put_behind(hits, services.store.titles(hit.ref for hit in hits))
+    """The hits with the chores among them less relevant; a prompt asks, so it is none."""
+    refs = (hit.ref for hit in hits if hit.ref.kind is not Kind.PROMPT)
+    return put_behind(hits, services.store.titles(refs))
 
 
 def _lexical(services: Services, request: SearchRequest, kind: Kind) -> list[Hit]:

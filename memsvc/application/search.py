@@ -126,7 +126,7 @@ def _listed(services: Services, request: SearchRequest) -> Results:
 def _ranked(services: Services, request: SearchRequest) -> Results:
     """One page by relevance: first the ranked candidates, then all other matches."""
     ranking = rank_candidates(services, request)
-    twins = _twins(services, ranking)
+    twins = _twins(services, ranking, request.format)
     kept = [hit for hit in ranking.hits if hit.ref in twins]
     page = kept[request.offset : request.offset + request.limit]
     if len(page) < request.limit:
@@ -140,8 +140,13 @@ def _ranked(services: Services, request: SearchRequest) -> Results:
     return Results(page, total + added, ranking.strategy, window, ranking.notes, added, twins)
 
 
-def _twins(services: Services, ranking: Ranking) -> dict[Ref, tuple[Ref, ...]]:
-    """The candidates that keep a row, each with its twins: the same on every page."""
+def _twins(services: Services, ranking: Ranking, form: str) -> dict[Ref, tuple[Ref, ...]]:
+    """The candidates that keep a row, each with its twins: the same on every page.
+
+    Who asks for full records reads each of them, so that none is folded.
+    """
+    if form == "full":
+        return dict.fromkeys((hit.ref for hit in ranking.hits), ())
     titles = services.store.titles(hit.ref for hit in ranking.hits)
     return fold(ranking.hits, titles, services.store.records)
 

@@ -33,20 +33,26 @@ QUESTION_WORDS = frozenset(
     should
     """.split()  # noqa: SIM905 - as above
 )
-"""What a question begins with; its everyday words never outweigh its subject."""
+"""What a question begins with."""
 
-EVERYDAY_WORDS = frozenset(
+VAGUE_WORDS = frozenset(
+    """
+    much many lot way thing things something anything someone like still yet ever again
+    """.split()  # noqa: SIM905 - as above
+)
+"""Words that say nothing in a question."""
+
+EVERYDAY_VERBS = frozenset(
     """
     start starts started starting use uses used using make makes made making change changes changed
     changing add adds added adding work works worked working find finds found finding need needs
-    needed want wants wanted happen happens happened ever again switch switches switched switching
-    try tries tried trying go goes going went come comes came let put puts take takes took give
-    gives gave keep keeps kept think know look looks looking see seen tell say said show shown shows
-    deal deals dealt handle handles handled support supports supported way thing things something
-    anything someone like lot much many still yet
-    """.split()  # noqa: SIM905 - a list of strings would take a screen
+    needed want wants wanted happen happens happened switch switches switched switching try tries
+    tried trying go goes going went come comes came let put puts take takes took give gives gave
+    keep keeps kept think know look looks looking see seen tell say said show shows shown deal deals
+    dealt handle handles handled handling support supports supported
+    """.split()  # noqa: SIM905 - as above
 )
-"""Verbs and fillers of questions, in every form: "when did we start using X" is about X."""
+"""Verbs of questions, in every form: "when did we start using X" is about X."""
 
 _CJK = (
     "\u1100-\u11ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"

@@ -31,7 +31,8 @@ _CHORES: Final = (
         (?:\ (?:version\ )?{_VERSION}.*)?""",
     rf"{_VERSION}(?:\ release)?",
     # "Bump x from 1.0 to 2.0", "Bump version", "Update CHANGELOG", "Update dependencies"
-    rf"""(?:bump|pin|upgrade|update)\w*\ .*\b(?:from|to)\ ['"`]?{_VERSION}['"`]?.*""",
+    rf"""(?:bump|pin|upgrade|update)\w*\ .*
+        \b(?:from\ ['"`]?v?\d\S*\ to\ ['"`]?v?\d\S*|to\ ['"`]?{_VERSION}['"`]?)(?:\ in\ \S+)?""",
     rf"bump\w*\ (?:(?:the\ )?(?:[\w.-]+\ )?(?:version|deps|dependencies)\b.*|{_VERSION})",
     rf"""(?:update|upgrade|bump|regenerate|refresh|merge|sync)\w*\ {_KEPT}
         (?:\ (?:from|for|to|in)\b.*)?""",
@@ -44,8 +45,8 @@ _CHORES: Final = (
     rf"""(?:(?:fix|correct)\w*\ )?(?:(?:a|an|the|some|few|small|minor|another|more)\ )*typos?
         (?:\ (?:fix(?:es)?|errors?))?{_PLACE}""",
     rf"(?:fix|correct)\w*\ (?:(?:a|an|the|some|few|more)\ )*{_SLIPS}{_PLACE}|{_SLIPS}",
-    # "Merge branch 'main'", "Merge pull request #1 from a/b"
-    r"merge\ (?:(?:remote-tracking\ )?branch|pull\ request|tag)\ .*",
+    # "Merge branch 'main'"; a merged pull request is named after what it does
+    r"merge\ (?:(?:remote-tracking\ )?branch|tag)\ .*",
     r"pre-commit\ autoupdate",
 )
 _CHORE: Final = re.compile("|".join(f"(?:{each})" for each in _CHORES), re.IGNORECASE | re.VERBOSE)

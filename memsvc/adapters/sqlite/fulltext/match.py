@@ -32,12 +32,10 @@ def clauses(query: Query) -> tuple[str, ...]:
     return tuple(distinctive or named)[:MAX_CLAUSES]
 
 
-def everyday(query: Query) -> frozenset[str]:
-    """The expressions of a question that are everyday words; none if it is no question."""
-    asked = next(iter(token_sequence(query)), "")
-    is_question = asked in words.QUESTION_WORDS or any(t.text.endswith("?") for t in query.words)
-    found = (clause for clause in clauses(query) if clause.strip('"') in words.EVERYDAY_WORDS)
-    return frozenset(found) if is_question else frozenset()
+def is_question(query: Query) -> bool:
+    """Whether a query begins like a question or ends like one."""
+    first = next(iter(token_sequence(query)), "")
+    return first in words.QUESTION_WORDS or any(term.text.endswith("?") for term in query.words)
 
 
 def token_sequence(query: Query) -> list[str]:

@@ -55,8 +55,8 @@ MAX_RARE_SHARE: Final = 0.02
 def rank(search: TextSearch, depth: int) -> list[Hit]:
     """The best `depth` matches, best first; ties go to the newer record.
 
-    Of a question, words beside `telling` ones earn bonuses alone: a record without a telling word
-    comes after all that have one.
+    Of a question, the words that are not `telling` earn bonuses, but no bm25, and records that have
+    no other word come last.
 
     relevance = known * (bm25 / best possible bm25 + bonuses) / (1 + all bonuses). The best possible
     bm25 is the sum of idf * (k1 + 1) over the query, with the bm25 and k1 of the FTS5

@@ -14,6 +14,7 @@ from memsvc.adapters.sqlite.labels import matching_file_labels
 from memsvc.core.filters import FIELDS, Filter
 from memsvc.core.query import Query
 from memsvc.core.records import SHAPES, Kind
+from memsvc.core.words import EVERYDAY_VERBS, VAGUE_WORDS
 
 MAX_FREQUENCIES: Final = 50_000
 """Maximum cached document frequencies, some 5 MB."""
@@ -107,19 +108,27 @@ class TextSearch:
 
     @cached_property
     def telling(self) -> dict[str, float]:
-        """The idfs of the words that rank: all but everyday words that are rarer than the subject.
+        """The idfs of the words that rank: all but what says little in a question.
 
-        The subject of a question weighs what its other words do on average. In a project about
-        `pyproject.toml`, "start" is the rarer word of "when did we start using pyproject.toml".
+        That is vague words, and everyday verbs that are rarer than the subject is on average: in a
+        project about `pyproject.toml`, "start" is the rarest word of "when did we start using
+        pyproject.toml". Verbs that are more common do help: without any, conversations lose .006
+        nDCG@10.
         """
-        asked = match.everyday(self.query)
-        subject = [idf for clause, idf in self.idfs.items() if clause not in asked]
-        highest = sum(subject) / len(subject) if subject else math.inf
-        return {
-            clause: idf
-            for clause, idf in self.idfs.items()
-            if clause not in asked or idf <= highest
+        if not match.is_question(self.query):
+            return self.idfs
+        said = {clause: clause.strip('"') for clause in self.idfs}
+        telling = {
+            clause: idf for clause, idf in self.idfs.items() if said[clause] not in VAGUE_WORDS
         }
+        subject = [idf for clause, idf in telling.items() if said[clause] not in EVERYDAY_VERBS]
+        common = sum(subject) / len(subject) if subject else math.inf
+        kept = {
+            clause: idf
+            for clause, idf in telling.items()
+            if idf <= common or said[clause] not in EVERYDAY_VERBS
+        }
+        return kept or self.idfs
 
     @cached_property
     def known_share(self) -> float:
