@@ -20,10 +20,28 @@ from memsvc.core.economics import Discovery, Economics, discovery_cost
 from memsvc.core.filters import EVERYTHING, FIELDS, Filter, selects, value_groups
 from memsvc.core.limits import deadline
 from memsvc.core.naming.commits import names_commit
-from memsvc.core.ports.store import WORK, Hit, Outcome, Project, Receipt, Trace, WorkEntry
+from memsvc.core.ports.store import (
+    WORK,
+    Hit,
+    Outcome,
+    Project,
+    Receipt,
+    Title,
+    Trace,
+    WorkEntry,
+)
 from memsvc.core.ports.vectors import Change, Embedded, Pending
 from memsvc.core.query import parse
-from memsvc.core.records import Kind, Prompt, Ref, WorkSession, content_hash, kind_of, work_hash
+from memsvc.core.records import (
+    SHAPES,
+    Kind,
+    Prompt,
+    Ref,
+    WorkSession,
+    content_hash,
+    kind_of,
+    work_hash,
+)
 
 source_of = attrgetter("__class__", "source", "source_id")
 discovery_of = attrgetter(
@@ -273,6 +291,11 @@ class MemoryStore:
         deadline.check()
         held = {row.ref: row.record for row in self.seen.rows if not row.is_forgotten}
         return {ref: held[ref] for ref in refs if ref in held}
+
+    def titles(self, refs):
+        held = self.records(refs)
+        texts = {ref: getattr(held[ref], SHAPES[ref.kind].title) for ref in held}
+        return {ref: Title(texts[ref], held[ref].project) for ref in held}
 
     def times(self, refs):
         return {ref: record.created_at_epoch for ref, record in self.records(refs).items()}

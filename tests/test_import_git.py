@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from memsvc.adapters.importers.git import commit_type, read_git
+from memsvc.adapters.importers.commit_types import commit_type
+from memsvc.adapters.importers.git import read_git
 from memsvc.adapters.sqlite.store import SqliteStore, open_store
 from memsvc.application.importing.ingest import ingest
 from memsvc.core.errors import SourceUnreadable
@@ -151,6 +152,32 @@ def test_text_that_is_not_utf8_is_tolerated(repository: Repository) -> None:
         ("Simplify the pool", "refactor"),
         ("Switch to Postgres for sessions", "decision"),
         ("Drop Redis", "decision"),
+        ("Drop Python 2.7 and 3.5", "decision"),
+        ("drop support for pip <19.0.0 (#8894)", "decision"),
+        ("ci: drop the nightly tests because nobody reads them", "decision"),
+        ("Migrate from flake8 to ruff", "decision"),
+        ("Move to native tags gathering (#9304)", "decision"),
+        ("sources: deprecate priority 'default'", "decision"),
+        ("cmd/install: mark --remove-untracked as deprecated", "decision"),
+        ("refactor: deprecate the pool", "decision"),
+        ("Adopt ruff", "decision"),
+        ("No longer depend on twine to upload", "decision"),
+        ("Prefer wheels over source distributions", "decision"),
+        ("Replace `optparse` with `argparse`", "decision"),
+        ("use OIDC instead of token for publishing (#2647)", "decision"),
+        ("Revert to Postgres", "decision"),
+        ("Drop table button", "change"),
+        ("Show a drop-down of tables", "change"),
+        ("treat a reset as a dropped connection", "change"),
+        ("documents: remember what was decided", "change"),
+        ("inspection: log less and switch to debug", "change"),
+        ("Adopters are listed in the README", "change"),
+        ("Replace os.path with posixpath", "change"),
+        ("Replace existing rows when a key is given", "change"),
+        ("refactor: use suppress instead of pass", "refactor"),
+        ("fix: use POST instead of GET", "bugfix"),
+        ("docs: deprecate the old guide", "change"),
+        ('Revert "Switch to Postgres"', "change"),
         ("Update dependencies", "change"),
         ("Prefix: address lookup", "change"),
         ("", "change"),

@@ -48,9 +48,9 @@ class Page:
     """A page of rows, with everything that its answer says about them.
 
     `echo` repeats the request, `notes` holds additional fields, `grouped` lists the kinds to group
-    the rows by, `requested` holds the refs of records requested by id, `paged` says whether a next
-    page can be requested, and `tally` sums up the rows that fit the budget. `project` is that of
-    all rows, if they do not name theirs.
+    the rows by, `requested` holds the refs of records requested by id, `folded` counts the matches
+    that share the row of another, `paged` says whether a next page can be requested, and `tally`
+    sums up the rows that fit the budget. `project` is that of all rows, if they do not name theirs.
     """
 
     echo: dict[str, Any] = field(default_factory=dict)
@@ -65,6 +65,7 @@ class Page:
     grouped: tuple[str, ...] = ()
     paged: bool = True
     requested: tuple[str, ...] = ()
+    folded: int = 0
     tally: Callable[[Sequence[Row]], dict[str, Any]] = lambda rows: {}
     project: str = ""
 
@@ -72,7 +73,7 @@ class Page:
     def next_offset(self) -> int | None:
         """The offset of the next page; None on the last page."""
         end = self.offset + len(self.rows)
-        return end if self.paged and self.rows and end < self.total else None
+        return end if self.paged and self.rows and end < self.total - self.folded else None
 
     @property
     def unread(self) -> list[str]:
@@ -98,6 +99,7 @@ def page_body(page: Page, this: int) -> dict[str, Any]:
         "format": page.format,
         "count": len(page.rows),
         "total": page.total,
+        **({"folded": page.folded} if page.folded else {}),
         "offset": page.offset,
         "limit": page.limit,
         "next_offset": page.next_offset,

@@ -45,13 +45,17 @@ def _header(page: Page, this: int) -> str:
     shown = f"{len(page.rows)} of {page.total}"
     if page.offset:
         shown = f"{page.offset + 1}-{page.offset + len(page.rows)} of {page.total}"
-    facts = [shown, page.strategy, *_window(page), f"{this} tokens"]
+    facts = [shown, *_folded(page.folded), page.strategy, *_window(page), f"{this} tokens"]
     if page.format == "index" and (costs := sum(map(cost_as_text, page.records))):
         facts.append(f"{costs} to read all")
     facts += [
         f"{name}: {_as_line(value)}" for name, value in page.echo.items() if _adds_something(value)
     ]
     return " · ".join(facts)
+
+
+def _folded(count: int) -> list[str]:
+    return [f"{count} alike share a row"] if count else []
 
 
 def _adds_something(value: Any) -> bool:
@@ -108,7 +112,14 @@ def _table_row(row: Row) -> str:
     anchor = " <- anchor" if row.get("anchor") else ""
     label, cost = cell(_label(row)), _cost(row)
     title = cell(_brief(f"{_project(row)} {row['title']}"))
-    return f"| {_shown_ref(row)}{anchor} | {when} | {label} | {title} | {cost} |"
+    return f"| {_shown_ref(row)}{anchor} | {when} | {label} | {title}{_alike(row)} | {cost} |"
+
+
+def _alike(row: Row) -> str:
+    """The other matches that a row stands for."""
+    twins = row.get("twins", ())
+    refs = (ref if row["kind"] != "observation" else f"#{ref}" for ref in twins)
+    return f" +{len(twins)} alike: {' '.join(refs)}" if twins else ""
 
 
 def _match(number: int, row: Row) -> str:

@@ -12,6 +12,7 @@ from memsvc.core.filters import Filter
 from memsvc.core.fusion import Fused, fuse
 from memsvc.core.ports.store import Hit
 from memsvc.core.query import Query, plain_text
+from memsvc.core.ranking.chores import asks_for_chores, put_behind
 from memsvc.core.ranking.wordings import combine
 from memsvc.core.recency import boost_recent
 from memsvc.core.records import Kind, Ref
@@ -162,6 +163,8 @@ def _combined_hit(found: Sequence[Hit | None], parts: Sequence[float]) -> Hit:
 def _ordered(services: Services, hits: Iterable[Hit], request: SearchRequest) -> list[Hit]:
     """Best first, then newest first; of equally good ones, those from the future come last."""
     latest = services.latest
+    if not asks_for_chores(request.query):
+        hits = _chores_behind(services, list(hits))
 
     def place(hit: Hit) -> tuple[float, bool, int, Ref]:
         moment = hit.created_at_epoch
@@ -173,6 +176,12 @@ def _ordered(services: Services, hits: Iterable[Hit], request: SearchRequest) ->
         return sorted(best_first, key=lambda hit: not hit.named)
     named = [replace(h, older=h.created_at_epoch < start) for h in best_first if h.named]
     return named + boost_recent((hit for hit in best_first if not hit.named), start, latest)
+
+
+def _chores_behind(services: Services, hits: Sequence[Hit]) -> list[Hit]:
+    """The hits with the chores among them less relevant; a prompt asks, so it is none."""
+    refs = (hit.ref for hit in hits if hit.ref.kind is not Kind.PROMPT)
+    return put_behind(hits, services.store.titles(refs))
 
 
 def _lexical(services: Services, request: SearchRequest, kind: Kind, whole: Query) -> list[Hit]:

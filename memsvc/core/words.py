@@ -29,6 +29,33 @@ STOP_WORDS = frozenset(
 )
 """English function words, dropped from a query that has other words."""
 
+QUESTION_WORDS = frozenset(
+    """
+    what when where which who whom whose why how did do does is are was were can could has have had
+    should
+    """.split()  # noqa: SIM905 - as above
+)
+"""What a question begins with."""
+
+VAGUE_WORDS = frozenset(
+    """
+    much many lot way thing things something anything someone like still yet ever again
+    """.split()  # noqa: SIM905 - as above
+)
+"""Words that say nothing in a question."""
+
+EVERYDAY_VERBS = frozenset(
+    """
+    start starts started starting use uses used using make makes made making change changes changed
+    changing add adds added adding work works worked working find finds found finding need needs
+    needed want wants wanted happen happens happened switch switches switched switching try tries
+    tried trying go goes going went come comes came let put puts take takes took give gives gave
+    keep keeps kept think know look looks looking see seen tell say said show shows shown deal deals
+    dealt handle handles handled handling support supports supported
+    """.split()  # noqa: SIM905 - as above
+)
+"""Verbs of questions, in every form: "when did we start using X" is about X."""
+
 _CJK = (
     "\u1100-\u11ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"

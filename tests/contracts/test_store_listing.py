@@ -13,7 +13,7 @@ from samples import DAY, NOW, TIE
 
 from memsvc.core.economics import Economics
 from memsvc.core.filters import EVERYTHING, Filter
-from memsvc.core.ports.store import Hit, Point, Store
+from memsvc.core.ports.store import Hit, Point, Store, Title
 from memsvc.core.records import Kind, Observation, Prompt, Record, Ref, Summary, WorkSession
 
 some_kinds = st.lists(st.sampled_from(list(Kind)), min_size=1, unique=True)
@@ -267,3 +267,20 @@ def test_the_newest_record_that_a_family_of_sources_knows_by_an_id_tells_its_pro
     assert found == ["storefront", "shop", None, None, None, None]
     store.forget(Ref(Kind.OBSERVATION, 2))
     assert store.project_from(Kind.OBSERVATION, "git", "c1") == "shop"
+
+
+def test_titles_are_the_first_text_of_a_record_with_its_project(store: Store) -> None:
+    store.write(
+        [
+            Observation(title="A title", project="shop", source="t", source_id="1"),
+            Summary(request="A request", source="t", source_id="1"),
+            Prompt(prompt_text="A prompt", project="Api", source="t", source_id="1"),
+        ]
+    )
+    refs = [Ref(kind, 1) for kind in Kind]
+    assert store.titles([*refs, Ref(Kind.PROMPT, 2)]) == {
+        refs[0]: Title("A title", "shop"),
+        refs[1]: Title("A request", ""),
+        refs[2]: Title("A prompt", "Api"),
+    }
+    assert store.titles([]) == {}

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Final
 
+from memsvc.adapters.importers.commit_types import commit_type
 from memsvc.adapters.importers.repository import git_output, git_stream, project_of
 from memsvc.core.errors import SourceUnreadable
 from memsvc.core.ports.sources import Counter, Item, Reading
@@ -20,30 +21,6 @@ MAX_FILES: Final = 1000  # adding a whole tree is not an event in the history of
 MAX_SUBTITLE: Final = 200
 MAX_SECONDS: Final = 253_402_300_799
 
-_PREFIX = re.compile(r"(\w+)(?:\([^)]*\))?!?:\s")
-_TYPE_OF_PREFIX: Final = {
-    "feat": "feature",
-    "feature": "feature",
-    "fix": "bugfix",
-    "bugfix": "bugfix",
-    "hotfix": "bugfix",
-    "refactor": "refactor",
-    "style": "refactor",
-    "perf": "change",
-    "docs": "change",
-    "test": "change",
-    "tests": "change",
-    "chore": "change",
-    "build": "change",
-    "ci": "change",
-    "revert": "change",
-}
-_TYPE_OF_WORDING: Final = (
-    ("bugfix", re.compile(r"\b(fix(e[sd]|ing)?|bug|crash(e[sd])?|regression|hotfix)\b", re.I)),
-    ("decision", re.compile(r"\b(decided?|switch(ed)? to|adopt(ed)?|drop(ped)?)\b", re.I)),
-    ("refactor", re.compile(r"\b(refactor\w*|rename\w*|clean\w*|simplif\w*)\b", re.I)),
-    ("feature", re.compile(r"\b(add(s|ed)?|implement\w*|introduc\w*)\b", re.I)),
-)
 _CONCEPTS: Final = (
     ("why-it-exists", re.compile(r"\b(because|so that|in order to|the reason)\b", re.I)),
     ("trade-off", re.compile(r"\b(instead of|rather than|trade-?off|at the cost of)\b", re.I)),
@@ -155,14 +132,6 @@ def _first_sentence(text: str) -> str:
     if len(sentence) <= MAX_SUBTITLE:
         return sentence
     return f"{sentence[: MAX_SUBTITLE - 1].rstrip()}…"
-
-
-def commit_type(subject: str) -> str:
-    """The observation type of a commit, from its subject."""
-    prefix = _PREFIX.match(subject)
-    if prefix and (known := _TYPE_OF_PREFIX.get(prefix[1].lower())):
-        return known
-    return next((kind for kind, wording in _TYPE_OF_WORDING if wording.search(subject)), "change")
 
 
 def _concepts(kind: str, text: str) -> tuple[str, ...]:

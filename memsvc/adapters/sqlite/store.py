@@ -39,7 +39,7 @@ from memsvc.core.economics import Economics
 from memsvc.core.errors import StoreUnavailable
 from memsvc.core.filters import Filter
 from memsvc.core.naming.commits import Commit
-from memsvc.core.ports.store import Hit, Point, Project, Receipt, Terms, Trace, WorkEntry
+from memsvc.core.ports.store import Hit, Point, Project, Receipt, Terms, Title, Trace, WorkEntry
 from memsvc.core.query import Query
 from memsvc.core.records import SHAPES, Kind, Record, Ref, WorkSession, kind_of
 
@@ -380,6 +380,12 @@ class SqliteStore:
 
     def selected_among(self, kind: Kind, selection: Filter, ids: Sequence[int]) -> set[int]:
         return listing.selected_among(self._read(), kind, selection, ids)
+
+    def titles(self, refs: Iterable[Ref]) -> dict[Ref, Title]:
+        def read(some: Sequence[Ref]) -> list[tuple[Ref, Title]]:
+            return list(records.read_refs(some, partial(records.read_titles, self._read())).items())
+
+        return dict(read_readable(read, list(refs), self._connections.file.note_damage))
 
     def times(self, refs: Iterable[Ref]) -> dict[Ref, int]:
         return records.read_refs(refs, partial(records.read_times, self._read()))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from memsvc.core.economics import Economics
 from memsvc.core.filters import Filter
@@ -80,6 +80,13 @@ class Hit:
     semantic_share: float = 0.0
     shares: tuple[float, ...] = ()
     named: bool = False
+
+
+class Title(NamedTuple):
+    """What a record is called, and in which project."""
+
+    text: str
+    project: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,6 +377,11 @@ class Store(Protocol):
 
     def selected_among(self, kind: Kind, selection: Filter, ids: Sequence[int]) -> set[int]:
         """Those of a few records that a filter selects."""
+
+    def titles(self, refs: Iterable[Ref]) -> dict[Ref, Title]:
+        """The titles of these records, which cost less than the records; those that do not exist
+        are left out.
+        """
 
     def times(self, refs: Iterable[Ref]) -> dict[Ref, int]:
         """When these records were made (ms); those that do not exist are left out."""

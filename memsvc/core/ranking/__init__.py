@@ -1,1 +1,1 @@
-"""What several rankings of the same records say together."""
+"""What ranking knows beyond words: several wordings, chores, and records that are alike."""

@@ -39,6 +39,12 @@ def clauses(query: Query) -> tuple[str, ...]:
     return tuple(distinctive or named)[:MAX_CLAUSES]
 
 
+def is_question(query: Query) -> bool:
+    """Whether a query begins like a question or ends like one."""
+    first = next(iter(token_sequence(query)), "")
+    return first in words.QUESTION_WORDS or any(term.text.endswith("?") for term in query.words)
+
+
 def token_sequence(query: Query) -> list[str]:
     """The tokens of the words and phrases, in the order of the query."""
     terms = (*query.words, *query.required)

@@ -5,7 +5,7 @@ bonuses that bm25 cannot see.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Final
 
@@ -59,6 +59,9 @@ def rank(search: TextSearch, depth: int) -> list[Hit]:
     """The best `depth` matches, best first; ties go to the newer record. Those that the query names
     come first, with relevance 1.
 
+    Of a question, the words that are not `telling` earn bonuses, but no bm25, and records that have
+    no other word come last.
+
     relevance = known * (bm25 / best possible bm25 + bonuses) / (1 + all bonuses). The best possible
     bm25 is the sum of idf * (k1 + 1) over the query, with the bm25 and k1 of the FTS5
     documentation. A record gets a bonus in proportion to how far it earns it. `known` is the share
@@ -68,9 +71,11 @@ def rank(search: TextSearch, depth: int) -> list[Hit]:
     if search.query.only_excludes:
         return by_time(search, newest_first=True, limit=depth)
     bonuses = bonuses_of(search.query, search.idfs)
-    scores = _best_scores(search, list(search.idfs), depth)
+    scores = _best_scores(search, list(search.telling), depth)
     most = len(scores) if bonuses.names else MAX_READ
     earned = {id: bonuses.earned_by(text) for id, text in _read(search, list(scores)[:most])}
+    if len(scores) < depth and len(search.telling) < len(search.idfs):
+        scores |= _untold(search, scores, depth - len(scores))
     perfect = _perfect(search, bonuses)
     hits = [
         Hit(Ref(search.kind, id), epoch, (scores[id] + earned.get(id, 0.0)) / perfect)
@@ -160,10 +165,10 @@ def coverage(search: TextSearch, id: int) -> float:
     sql = f"SELECT 1 FROM {fts} WHERE {fts} MATCH ? AND rowid = ?"
     held = [
         idf
-        for clause, idf in search.idfs.items()
+        for clause, idf in search.telling.items()
         if search.connection.execute(sql, (clause, id)).fetchone()
     ]
-    return sum(held) / sum(search.idfs.values()) * search.known_share if held else 0.0
+    return sum(held) / sum(search.telling.values()) * search.known_share if held else 0.0
 
 
 def among(search: TextSearch, ids: Sequence[int]) -> set[int]:
@@ -223,6 +228,14 @@ def _best_scores(search: TextSearch, clauses: list[str], depth: int) -> dict[int
     return _scored(search, [clauses], limit=depth)
 
 
+def _untold(search: TextSearch, scores: Mapping[int, float], limit: int) -> dict[int, float]:
+    """The best matches without a telling word, none better than the last that has one."""
+    others = [clause for clause in search.idfs if clause not in search.telling]
+    found = _scored(search, [others], limit=limit, without=list(scores))
+    lowest = min(scores.values(), default=1.0)
+    return {id: min(score, lowest) for id, score in found.items()}
+
+
 def _split(search: TextSearch, clauses: list[str]) -> tuple[list[str], list[str]]:
     """The clauses, rarest first, cut where their matches pass `MAX_RARE`."""
     total, limit = 0, max(MAX_RARE, search.count_of("") * MAX_RARE_SHARE)
@@ -257,7 +270,7 @@ def _scored(
 
 
 def _best_possible(search: TextSearch) -> float:
-    idfs = sum(search.idfs.values())
+    idfs = sum(search.telling.values())
     needed = sum(map(search.idf_of, search.required))
     # Next to plain words, a required expression is also one of the alternatives, so it counts
     # twice.

@@ -15,6 +15,7 @@ from memsvc.core.filters import FIELDS, Filter
 from memsvc.core.naming.commits import Commit
 from memsvc.core.query import Query
 from memsvc.core.records import SHAPES, Kind
+from memsvc.core.words import EVERYDAY_VERBS, VAGUE_WORDS
 
 MAX_FREQUENCIES: Final = 50_000
 """Maximum cached document frequencies, some 5 MB."""
@@ -124,6 +125,30 @@ class TextSearch:
         """The idf of each expression of the plain words that occurs at all, rarest first."""
         counted = sorted((self.count_of(clause), clause) for clause in self.clauses)
         return {clause: self.idf_of(clause) for number, clause in counted if number}
+
+    @cached_property
+    def telling(self) -> dict[str, float]:
+        """The idfs of the words that rank: all but what says little in a question.
+
+        That is vague words, and everyday verbs that are rarer than the subject is on average: in a
+        project about `pyproject.toml`, "start" is the rarest word of "when did we start using
+        pyproject.toml". Verbs that are more common do help: without any, conversations lose .006
+        nDCG@10.
+        """
+        if not match.is_question(self.query):
+            return self.idfs
+        said = {clause: clause.strip('"') for clause in self.idfs}
+        telling = {
+            clause: idf for clause, idf in self.idfs.items() if said[clause] not in VAGUE_WORDS
+        }
+        subject = [idf for clause, idf in telling.items() if said[clause] not in EVERYDAY_VERBS]
+        common = sum(subject) / len(subject) if subject else math.inf
+        kept = {
+            clause: idf
+            for clause, idf in telling.items()
+            if idf <= common or said[clause] not in EVERYDAY_VERBS
+        }
+        return kept or self.idfs
 
     @cached_property
     def known_share(self) -> float:
