@@ -108,6 +108,8 @@ VALUES: dict[str, st.SearchStrategy[object]] = {
     "explain": st.one_of(st.booleans(), st.sampled_from(["0", "1", "yes"])),
     "dateStart": st.sampled_from(["2026-10-13", "7d", "6mo", 1_790_000_000, "2026-13-45"]),
     "dateEnd": st.sampled_from(["2026-10-13", "1d", 1_790_000_000_000, "never"]),
+    "during": st.sampled_from(["2026-10", "last week", "7d", "2026-W41", 2026, "whenever"]),
+    "end": st.sampled_from(["2026-10-13", "yesterday", "2026-11", 1_790_000_000, "later"]),
     "days": st.one_of(st.integers(-1, 400), st.sampled_from(["all", "many"])),
 }
 """What a model may send for a parameter that is no plain number or choice; some of it is wrong."""

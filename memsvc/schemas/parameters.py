@@ -338,10 +338,10 @@ def depth() -> Fields:
 def depth_or_end() -> Fields:
     """The bounds of a timeline: by the number of records, or by a date."""
     before, after = (
-        f"records {side} it ({DEFAULT_DEPTH}, to an end {default})"
+        f"records {side} ({DEFAULT_DEPTH}; with end {default})"
         for side, default in (("before", 0), ("after", MAX_DEPTH))
     )
-    end = "show all until then"
+    end = "show all to this date"
     return {
         "end": DateField(metadata={"description": end}),
         "depth_before": number(before, None, 0, MAX_DEPTH),
