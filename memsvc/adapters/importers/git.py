@@ -55,7 +55,7 @@ _CONCEPTS: Final = (
 _TRAILER = re.compile(r"^(?:(?:[a-z]+-)+by|cc|change-id|git-svn-id): .*$\n?", re.I | re.M)
 _SENTENCE = re.compile(r".+?(?:[.!?](?=\s|$)|\n\s*\n|$)", re.S)
 
-_FIELDS: Final = ("%H", "%at", "%ad", "%s", "%b")
+_FIELDS: Final = ("%H", "%at", "%ad", "%aN", "%s", "%b")
 _QUIET: Final = {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
 _REDIRECTING: Final = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE"})
 """Git sets these inside a hook, where they would override the folder that we name."""
@@ -175,7 +175,7 @@ def _commits(pieces: Iterator[str], mark: str) -> Iterator[list[str]]:
 
 
 def _observation(fields: Sequence[str], project: str) -> Observation:
-    commit, seconds, day, subject, body = fields[: len(_FIELDS)]
+    commit, seconds, day, author, subject, body = fields[: len(_FIELDS)]
     files = _files(fields[len(_FIELDS) :])
     title, text = clean_text(subject).strip(), _without_trailers(clean_text(body))
     kind = commit_type(title)
@@ -192,6 +192,7 @@ def _observation(fields: Sequence[str], project: str) -> Observation:
         created_at_epoch=min(max(int(seconds or 0), 1), MAX_SECONDS) * 1000,
         source=f"git:{project}",
         source_id=commit,
+        author=clean_text(author).strip(),
     )
 
 

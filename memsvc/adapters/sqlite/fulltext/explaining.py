@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
+from memsvc.adapters.sqlite.fulltext.match import expression
 from memsvc.adapters.sqlite.fulltext.search import TextSearch
 from memsvc.core.ports.store import Terms
 from memsvc.core.records import SHAPES, Kind
@@ -19,6 +20,11 @@ def matched_terms(search: TextSearch, ids: Sequence[int]) -> dict[int, Terms]:
         shown = re.sub(r'^.* : |"', "", term)
         for id, columns in _holders(search, term, ids):
             found[id][shown] = columns
+    for term in search.query.required:
+        if term.author:
+            for id in ids:
+                if _is_in(search, expression(term), id, "tags"):
+                    found[id][term.text] = ["author"]
     for id in search.named.keys() & found.keys():
         for commit in search.named[id]:
             found[id].setdefault(commit.hash, []).append("source_id")

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from memsvc.adapters.sqlite.fulltext.index_words import tag
+from memsvc.adapters.sqlite.fulltext.index_words import author_tags, tag
 from memsvc.core import words
 from memsvc.core.naming.commits import abbreviations, is_hash
 from memsvc.core.naming.names import files_in, plain_versions, versions_in
@@ -36,7 +36,7 @@ def clauses(query: Query) -> tuple[str, ...]:
 
 def token_sequence(query: Query) -> list[str]:
     """The tokens of the words and phrases, in the order of the query."""
-    terms = (*query.words, *query.required)
+    terms = [term for term in (*query.words, *query.required) if not term.author]
     tokens = [token for term in terms for token in words.tokens(plain_versions(term.text))]
     return [unit for token in tokens for unit in _units(token)]
 
@@ -47,6 +47,8 @@ def expression(term: Term, title: str = "title") -> str:
     `title` is the column that a `title:` term refers to. Chinese, Japanese and Korean words are
     searched in the whole record, because they have no column of their own.
     """
+    if term.author:
+        return " AND ".join(_author(name, prefix=term.prefix) for name in author_tags(term.text))
     tokens = words.tokens(term.text)
     plain = [token for token in tokens if not words.has_cjk(token)]
     found = [_prefix(plain) if term.prefix else _phrase(plain)] if plain else []
@@ -115,6 +117,11 @@ def _units(token: str) -> list[str]:
     """The units searched one by one: words of alphabetic scripts, character pairs of CJK."""
     runs = words.script_runs(_lowered(token))
     return [unit for run in runs for unit in (words.bigrams(run) if words.has_cjk(run) else [run])]
+
+
+def _author(name: str, *, prefix: bool) -> str:
+    """The expression of a word of an author's name, given by its tag."""
+    return f"tags : {_phrase([name[:-1]])}*" if prefix else f"tags : {_phrase([name])}"
 
 
 def _pieces(cut: list[str]) -> str:

@@ -91,9 +91,10 @@ class TextSearch:
 
     @cached_property
     def required(self) -> list[str]:
-        """The expressions of phrases and title words."""
+        """The expressions of phrases and title words; an author is no matter of degree."""
         title = SHAPES[self.kind].title
-        return [match.expression(term, title) for term in self.query.required]
+        terms = [term for term in self.query.required if not term.author]
+        return [match.expression(term, title) for term in terms]
 
     @cached_property
     def clauses(self) -> tuple[str, ...]:
