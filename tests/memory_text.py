@@ -52,6 +52,8 @@ def pieces(text):
 def readings(query):
     """The plain words of a query, whole and in pieces: any of them may match."""
     found = list(dict.fromkeys(each for term in query.words for each in of_word(term)))
+    if query.is_about_names:
+        found += [each for term in query.words for each in names_of(term) if each not in found]
     return [each for each in found if each.text not in words.STOP_WORDS] or found
 
 
@@ -59,9 +61,6 @@ def of_word(term):
     text = re.sub(r"(?i)(?<![^\W_])v(?=\d+\.\d)", "", term.text)  # v1.2.3 is 1.2.3
     tokens, symbols = words.tokens(text), words.symbols(text)
     yield from map(Term, symbols)
-    if not term.prefix:
-        yield from (Term(" ".join(words.all_subwords(each))) for each in versions_in(text))
-        yield from (Term(" ".join(words.tokens(each)).lower()) for each in files_in(text))
     if term.prefix and not words.has_cjk(text):
         yield Term(" ".join(tokens).lower(), prefix=True)
         return
@@ -76,8 +75,15 @@ def of_word(term):
     yield from map(Term, words.joined_neighbours(text))
 
 
+def names_of(term):
+    text = re.sub(r"(?i)(?<![^\W_])v(?=\d+\.\d)", "", term.text)
+    yield from (Term(" ".join(words.all_subwords(each))) for each in versions_in(text))
+    yield from (Term(" ".join(words.tokens(each)).lower()) for each in files_in(text))
+
+
 def as_written(terms):
     """What required or excluded terms must hold; characters of CJK have no title of their own."""
+    terms = list(terms)
     yield from (term for term in terms if term.author)
     for term in (term for term in terms if not term.author):
         tokens = words.tokens(term.text)

@@ -14,7 +14,7 @@ from typing import Any, Final
 from memsvc.core import words
 from memsvc.core.filters import FIELDS, Groups
 from memsvc.core.naming.commits import Commit, is_hash, parse_commit
-from memsvc.core.naming.names import Name, names_in
+from memsvc.core.naming.names import Name, files_in, names_in
 
 MAX_LENGTH: Final = 2000
 """Maximum characters of a query, a page of text; the model that embeds it reads as much."""
@@ -30,6 +30,11 @@ MAX_PREFIXES: Final = 8
 
 MIN_PREFIX: Final = 2
 """Minimum length of a prefix: half of all records have a word that begins with some letter."""
+
+MIN_NAMED: Final = 0.25
+"""The share of names in a query from which on it is about them. Without this bound, sentences that
+mention a version or a file in passing lose .002 nDCG@10 of a changelog.
+"""
 
 MAX_COMMITS: Final = 16
 """Maximum hashes per query whose commits are looked up."""
@@ -103,6 +108,16 @@ class Query:
         """The commits, issues and versions that it names."""
         terms = [term for term in (*self.words, *self.required) if not term.author]
         return names_in(" ".join(term.text for term in terms))
+
+    @property
+    def is_about_names(self) -> bool:
+        """Whether names of commits, issues, versions and files are MIN_NAMED of it, stop words
+        aside. A sentence that mentions Python 3.12 is about something else.
+        """
+        terms = [term for term in (*self.words, *self.required) if not term.author]
+        plain = [t for t in terms if not words.STOP_WORDS.issuperset(words.tokens(t.text.lower()))]
+        files = {file.lower() for term in terms for file in files_in(term.text)}
+        return len(self.names) + len(files) >= MIN_NAMED * max(1, len(plain))
 
     @property
     def commits(self) -> tuple[Commit, ...]:

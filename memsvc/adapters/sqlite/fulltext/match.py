@@ -30,6 +30,8 @@ def clauses(query: Query) -> tuple[str, ...]:
     count only if there is nothing else.
     """
     named = dict.fromkeys(clause for term in query.words for clause in _clauses(term))
+    if query.is_about_names:
+        named |= dict.fromkeys(clause for term in query.words for clause in _whole_names(term))
     distinctive = [clause for clause in named if clause.strip('"') not in words.STOP_WORDS]
     return tuple(distinctive or named)[:MAX_CLAUSES]
 
@@ -100,10 +102,15 @@ def _clauses(term: Term) -> Iterator[str]:
         if not (symbols and len(token) == 1):
             yield from (_phrase([unit]) for unit in _units(token))
             yield from _other_lengths(token)
-    yield from (_phrase(words.all_subwords(version)) for version in versions_in(text))
-    yield from (_phrase(map(_lowered, words.tokens(file))) for file in files_in(text))
     yield from (_phrase(inner) for inner in _compounds(text))
     yield from (_phrase([pair]) for pair in words.joined_neighbours(text))
+
+
+def _whole_names(term: Term) -> Iterator[str]:
+    """The versions and files that a word names, each as one phrase."""
+    text = plain_versions(term.text)
+    yield from (_phrase(words.all_subwords(version)) for version in versions_in(text))
+    yield from (_phrase(map(_lowered, words.tokens(file))) for file in files_in(text))
 
 
 def _other_lengths(token: str) -> Iterator[str]:
