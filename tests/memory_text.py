@@ -10,7 +10,7 @@ from memsvc.core.filters import Filter, selects
 from memsvc.core.naming.commits import is_hash, names_commit
 from memsvc.core.naming.names import files_in, versions_in
 from memsvc.core.query import Term
-from memsvc.core.records import SHAPES, Observation, kind_of
+from memsvc.core.records import SHAPES, Observation, author_of, kind_of
 
 ENDING = r"(?<=\w{3})(?:ing|ed|es|s|e)"
 
@@ -34,7 +34,7 @@ def columns(record):
     cells["files"] = sorted({path for name in shape.files for path in getattr(record, name)})
     texts = {name: c if isinstance(c, str) else "\n".join(c) for name, c in cells.items()}
     lines = {name: [words.tokens(text)] for name, text in texts.items()}
-    lines["parts"] = pieces("\n".join(texts.values()))
+    lines["parts"] = [*pieces("\n".join(texts.values())), words.tokens(author_of(record))]
     return {n: "\n".join(f" {folded(' '.join(each))} " for each in lines[n]) for n in lines}
 
 
@@ -52,6 +52,8 @@ def pieces(text):
 def readings(query):
     """The plain words of a query, whole and in pieces: any of them may match."""
     found = list(dict.fromkeys(each for term in query.words for each in of_word(term)))
+    if query.is_about_names:
+        found += [each for term in query.words for each in names_of(term) if each not in found]
     return [each for each in found if each.text not in words.STOP_WORDS] or found
 
 
@@ -59,9 +61,6 @@ def of_word(term):
     text = re.sub(r"(?i)(?<![^\W_])v(?=\d+\.\d)", "", term.text)  # v1.2.3 is 1.2.3
     tokens, symbols = words.tokens(text), words.symbols(text)
     yield from map(Term, symbols)
-    if not term.prefix:
-        yield from (Term(" ".join(words.all_subwords(each))) for each in versions_in(text))
-        yield from (Term(" ".join(words.tokens(each)).lower()) for each in files_in(text))
     if term.prefix and not words.has_cjk(text):
         yield Term(" ".join(tokens).lower(), prefix=True)
         return
@@ -76,9 +75,17 @@ def of_word(term):
     yield from map(Term, words.joined_neighbours(text))
 
 
+def names_of(term):
+    text = re.sub(r"(?i)(?<![^\W_])v(?=\d+\.\d)", "", term.text)
+    yield from (Term(" ".join(words.all_subwords(each))) for each in versions_in(text))
+    yield from (Term(" ".join(words.tokens(each)).lower()) for each in files_in(text))
+
+
 def as_written(terms):
     """What required or excluded terms must hold; characters of CJK have no title of their own."""
-    for term in terms:
+    terms = list(terms)
+    yield from (term for term in terms if term.author)
+    for term in (term for term in terms if not term.author):
         tokens = words.tokens(term.text)
         if plain := " ".join(token for token in tokens if not words.has_cjk(token)):
             yield Term(plain, term.prefix, title=term.title)
@@ -88,10 +95,20 @@ def as_written(terms):
 
 def places(record, term):
     """The fields of a record that hold these words in their order; a prefix begins the last."""
+    if term.author:
+        return ["author"] * is_by(record, term)
     *firsts, last = folded(term.text).split()
     wanted = " ".join([*map(forms, firsts), rf"{last}\S*" if term.prefix else forms(last)])
     held = [name for name, text in columns(record).items() if re.search(f" {wanted} ", text)]
     return [name for name in held if name == SHAPES[kind_of(record)].title or not term.title]
+
+
+def is_by(record, term):
+    """Whether an author's name has all of these words, or words that begin so."""
+    name = [folded(word) for word in words.tokens(author_of(record))]
+    wanted = [folded(word) for word in words.tokens(term.text)]
+    same = str.startswith if term.prefix else str.__eq__
+    return all(any(same(word, each) for word in name) for each in wanted)
 
 
 def matches(record, query):

@@ -86,6 +86,7 @@ observations = _identified(
     type=st.sampled_from(["bugfix", "Bugfix", "decision", "odd type"]),
     concepts=names,
     files_read=st.lists(paths, max_size=3).map(tuple),
+    author=st.sampled_from(["", "", "Zoë", "van Houten", "payment"]),
 )
 summaries = _identified(
     Summary, request=texts.filter(bool), files_edited=st.lists(paths, max_size=2).map(tuple)

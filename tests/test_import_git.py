@@ -3,17 +3,21 @@
 import os
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pytest
 
 from memsvc.adapters.importers.commit_types import commit_type
 from memsvc.adapters.importers.git import read_git
 from memsvc.adapters.sqlite.store import SqliteStore, open_store
+from memsvc.adapters.sqlite.vectors import SqliteVectors
 from memsvc.application.importing.ingest import ingest
 from memsvc.core.errors import SourceUnreadable
 from memsvc.core.filters import Filter
+from memsvc.core.query import parse
 from memsvc.core.records import Kind
 
 WHEN = "2026-10-13T23:30:00+09:00"
@@ -81,6 +85,29 @@ def test_a_commit_becomes_an_observation(repository: Repository) -> None:
     assert record.files_modified == ("src/cart.ts", "test/cart.ts")
     assert (record.source, record.source_id) == ("git:shop-api", commit)
     assert record.created_at_epoch == 1_791_901_800_000
+
+
+def test_a_commit_is_found_by_who_wrote_it(repository: Repository, store: SqliteStore) -> None:
+    repository.commit("one", "a", GIT_AUTHOR_NAME="Zoë van Houten")
+    repository.commit("two", "b", GIT_AUTHOR_NAME="Bob")
+    ingest(store, read_git(repository.path))
+    for text in ("zoe", "author:houten", 'author:"Zoë van Houten"'):
+        [hit] = store.rank(Kind.OBSERVATION, parse(text), Filter(), 9)
+        assert store.records([hit.ref])[hit.ref].author == "Zoë van Houten"
+
+
+def test_a_repeated_import_adds_authors_and_embeds_nothing_anew(
+    repository: Repository, store: SqliteStore
+) -> None:
+    repository.commit("one", "a")
+    [record] = commits(repository.path)
+    store.write([replace(record, author="")])
+    vectors = SqliteVectors(store.connections)
+    [pending] = vectors.pending(9)
+    vectors.keep_vectors([(pending, numpy.ones((1, 4)))], "f")
+    [receipt] = store.write([record])
+    assert receipt.outcome == "updated"
+    assert vectors.pending(9) == []
 
 
 def test_commits_of_one_author_day_are_one_work_session(repository: Repository) -> None:

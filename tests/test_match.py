@@ -18,7 +18,7 @@ from memsvc.core.query import NO_QUERY, parse
     [
         (
             "worker-service.ts",
-            ['"worker"', '"service"', '"ts"', '"worker service ts"', '"workerservice"'],
+            ['"worker"', '"service"', '"ts"', '"workerservice"', '"worker service ts"'],
         ),
         ("src/a.py", ['"src"', '"py"']),
         ("a1b2c3d", ['"a1b2c3d"', '"a1b2c3d"*']),

@@ -112,8 +112,10 @@ def _searched(record: Record, ref: Ref) -> list[str]:
 
 
 def dump_record(record: Record, kind: Kind) -> dict[str, Any]:
-    """A full record as answers show it: plain lists, the date in both forms."""
+    """A full record as answers show it: plain lists, the date in both forms, an author if known."""
     cells = {name: getattr(record, name) for name in _field_names(kind)}
+    if not cells.get("author"):
+        cells.pop("author", None)
     lists = {name: list(cell) for name, cell in cells.items() if isinstance(cell, tuple)}
     when = {"created_at": utc_text(record.created_at_epoch)}
     return {"id": record.id, "kind": kind.value, **cells, **lists, **when}

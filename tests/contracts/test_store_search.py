@@ -46,7 +46,7 @@ MEMORIES = [
     titled(6, "A naïve café menu in C++ and .NET", subtitle="for snake_case_names"),
     titled(7, "Reverted in abc1234", narrative="It broke f00dcafe99.", source_id=HASH),
     titled(8, "Cherry-picked", source_id="a1b2c3d0", source="git:other"),
-    titled(9, "Released v1.20a9", narrative="Closes #1025."),
+    titled(9, "Released v1.20a9", narrative="Closes #1025.", author="Zoë van Houten"),
     Summary(request="Fail early", notes="The parser", source="t", source_id="1"),
     Prompt(prompt_text="why does the parser fail?", source="t", source_id="1"),
 ]
@@ -136,6 +136,15 @@ def found(store: Store, text: str, selection: Filter = EVERYTHING) -> set[int]:
         ('"1.20a9"', set()),
         ("#1025", {9}),
         ("gh-1025", {9}),
+        ("houten", {9}),
+        ("author:ZOE", {9}),
+        ('author:"zoë Houten" parser', {9}),
+        ("author:hout*", {9}),
+        ("author:hout", set()),
+        ("author:released", set()),
+        ("parser timeout author:payment", set()),
+        ("payment released -author:zoë", {1, 2}),
+        ("title:houten", set()),
     ],
 )
 def test_a_query_matches_what_the_query_language_says(
@@ -269,6 +278,7 @@ items = st.one_of(
     st.sampled_from(
         ["pay*", "time*", "-ch*", "title:ca*", "getUser*", "-type:bugfix", "-file:src"]
     ),
+    st.sampled_from(["author:zoe", "-author:payment", "v1.2", "van"]),
     st.sampled_from(["-concept:payment,cache", "-project:api", "C++", "main.py"]),
 )
 queries = st.lists(items, min_size=1, max_size=4).map(" ".join).map(parse)

@@ -29,7 +29,7 @@ _CONCEPTS: Final = (
 _TRAILER = re.compile(r"^(?:(?:[a-z]+-)+by|cc|change-id|git-svn-id): .*$\n?", re.I | re.M)
 _SENTENCE = re.compile(r".+?(?:[.!?](?=\s|$)|\n\s*\n|$)", re.S)
 
-_FIELDS: Final = ("%H", "%at", "%ad", "%s", "%b")
+_FIELDS: Final = ("%H", "%at", "%ad", "%aN", "%s", "%b")
 
 
 def read_git(path: Path, project: str | None = None) -> Reading:
@@ -88,7 +88,7 @@ def _commits(pieces: Iterator[str], mark: str) -> Iterator[list[str]]:
 
 
 def _observation(fields: Sequence[str], project: str) -> Observation:
-    commit, seconds, day, subject, body = fields[: len(_FIELDS)]
+    commit, seconds, day, author, subject, body = fields[: len(_FIELDS)]
     files = _files(fields[len(_FIELDS) :])
     title, text = clean_text(subject).strip(), _without_trailers(clean_text(body))
     kind = commit_type(title)
@@ -105,6 +105,7 @@ def _observation(fields: Sequence[str], project: str) -> Observation:
         created_at_epoch=min(max(int(seconds or 0), 1), MAX_SECONDS) * 1000,
         source=f"git:{project}",
         source_id=commit,
+        author=clean_text(author).strip(),
     )
 
 

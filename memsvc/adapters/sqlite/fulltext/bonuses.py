@@ -17,8 +17,8 @@ EXACT_BONUS: Final = 0.1
 """Added if all words occur in the form typed: the stemmer merges too much."""
 
 NAMES_BONUS: Final = 1.0
-"""Added if all names of the query occur as such: #1025 is not any 1025, nor 1.0a9 any 1.0. A name
-outweighs all other words.
+"""Added if all names of a query about names occur as such: #1025 is no other 1025, 1.0a9 no 1.0.
+A name outweighs all other words.
 """
 
 _GAPS = re.compile(r"[\W_]+")
@@ -59,7 +59,7 @@ def bonuses_of(query: Query, idfs: Mapping[str, float]) -> Bonuses:
     typed = {spaced(each): idf for each, idf in idfs.items() if each[0] == each[-1] == '"'}
     whole = sum(typed.values())
     exact = {word: idf / whole for word, idf in typed.items()}
-    return Bonuses(list(pairs), exact, query.names)
+    return Bonuses(list(pairs), exact, query.names if query.is_about_names else ())
 
 
 def spaced(text: str) -> str:

@@ -109,10 +109,11 @@ class TextSearch:
 
     @cached_property
     def required(self) -> list[str]:
-        """The expressions of phrases and title words."""
+        """The expressions of phrases and title words; an author is no matter of degree."""
         title = SHAPES[self.kind].title
-        terms = dict.fromkeys(term for each in self.query.wordings for term in each.required)
-        return [match.expression(term, title) for term in terms]
+        wordings = self.query.wordings
+        terms = dict.fromkeys(term for each in wordings for term in each.required)
+        return [match.expression(term, title) for term in terms if not term.author]
 
     @cached_property
     def clauses(self) -> tuple[str, ...]:
