@@ -49,6 +49,7 @@ OTHERS = {
     *("query", "anchor", "ids", "id", "operation", "mode", "depth_before", "depth_after"),
     *("limit", "offset", "orderBy", "format", "explain", "max_tokens", "render"),
     *("since", "until", "source", "dry_run"),  # of forgetting: test_forgetting
+    *("during", "end"),  # spans, which stand alone: test_time
 }
 """Parameters that are no filters: what to look for, where, and how to answer."""
 
