@@ -50,6 +50,7 @@ OTHERS = {
     *("limit", "offset", "orderBy", "format", "explain", "max_tokens", "render"),
     *("since", "until", "source", "dry_run"),  # of forgetting: test_forgetting
     "folder",  # whose project is the default: test_place
+    *("during", "end"),  # spans, which stand alone: test_time
 }
 """Parameters that are no filters: what to look for, where, and how to answer."""
 
