@@ -71,8 +71,7 @@ def run_command(command: str, address: str) -> str:
         return run_curl(words[1:], address)
     assert words[0] == "memsvc", f"documents run curl and memsvc, not {words[0]}"
     port = address.rsplit(":", 1)[1]
-    with contextlib.chdir("/"):  # which is no project
-        result = CliRunner().invoke(memsvc, words[1:], env={"MEMSVC_PORT": port})
+    result = CliRunner().invoke(memsvc, words[1:], env={"MEMSVC_PORT": port})
     assert result.exit_code == 0, f"{command}: {result.output}"
     return result.stdout.replace(address, ADDRESS)
 

@@ -454,7 +454,7 @@ def test_the_nearest_as_text_are_a_numbered_list_with_match_percent_and_day(
     header, *rows, closing = text_of(charged, path, **asked).splitlines()
     assert header.startswith("3 of 3 · semantic · ")
     assert closing == f"Read: memsvc read {','.join(refs_of(page)[:3])}"
-    assert rows[0] == "1. 100% 2026-04-22 P1 prompt charged delta (whole)"
+    assert rows[0] == "1. 100% 2026-04-22 P1 prompt api: charged delta (whole)"
     percents = [f"{row['similarity']:.0%}" for row in page["results"]]
     assert [row.split()[:2] for row in rows] == [
         [f"{number}.", percent] for number, percent in enumerate(percents, 1)
