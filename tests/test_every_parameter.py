@@ -21,6 +21,7 @@ Given = dict[str, str]
 
 TEXTS = {
     "query": ["checkout", "worker"],
+    "also": ["worker", "catalogue"],
     "anchor": ["12", "S3"],
     "ids": ["12,S3", "S3,12"],
     "operation": ["timeline", "batch"],
