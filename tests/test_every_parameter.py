@@ -22,6 +22,7 @@ Given = dict[str, str]
 TEXTS = {
     "folder": ["api", "none such"],
     "query": ["checkout", "worker"],
+    "also": ["worker", "catalogue"],
     "anchor": ["12", "S3"],
     "ids": ["12,S3", "S3,12"],
     "operation": ["timeline", "batch"],
