@@ -19,7 +19,7 @@ from memsvc.application import ranking
 from memsvc.application.requests import SearchRequest
 from memsvc.application.services import Services
 from memsvc.core import fusion
-from memsvc.core.fusion import Fused
+from memsvc.core.fusion import Evidence, Fused
 from memsvc.core.ports.vectors import Change, Vector
 from memsvc.core.query import plain_text
 from memsvc.core.records import Kind, Record, Ref
@@ -57,7 +57,10 @@ def _by_cosine(services: Services, search: SearchRequest) -> list[Ref]:
 
 
 def _fuse_by_places(
-    lexical: Mapping[Hashable, float], cosines: Mapping[Hashable, float], coverage: float
+    lexical: Mapping[Hashable, float],
+    cosines: Mapping[Hashable, float],
+    coverage: float,
+    length: int,
 ) -> dict[Hashable, Fused]:
     """Reciprocal rank fusion, instead of `memsvc.core.fusion.fuse`."""
     lexically, semantically = _reciprocals(lexical), _reciprocals(cosines)
@@ -99,9 +102,8 @@ class Way:
 
 
 FIXED_VOTE = (
-    (fusion, "BASE_WEIGHT", 0.6),
-    (fusion, "COVERAGE_WEIGHT", 0.0),
-    (fusion, "COSINE_WEIGHT", 0.0),
+    (fusion, "BIAS", math.log(0.6 / 0.4)),
+    (fusion, "COEFFICIENTS", Evidence(0.0, 0.0, 0.0, 0.0)),
 )
 NO_BONUSES = ((bonuses, "NEIGHBOURS_BONUS", 0.0), (bonuses, "EXACT_BONUS", 0.0))
 FLAT = {kind: (fulltext.TEXT_WEIGHT, *others) for kind, (_, *others) in fulltext.WEIGHTS.items()}

@@ -224,10 +224,10 @@ def test_ablation_takes_the_title_out_of_the_vectors(
 
 def test_patches_end_with_their_block() -> None:
     """What was there before stands again, also after an error."""
-    before = fusion.BASE_WEIGHT
-    with patched([(fusion, "BASE_WEIGHT", 7.0)]):
-        assert fusion.BASE_WEIGHT == 7
-    assert before == fusion.BASE_WEIGHT
+    before = fusion.BIAS
+    with patched([(fusion, "BIAS", 7.0)]):
+        assert fusion.BIAS == 7
+    assert before == fusion.BIAS
 
 
 def test_an_unknown_set_is_named(sets: Path) -> None:

@@ -252,6 +252,7 @@ def _fused(
         {ref: hit.relevance for ref, hit in lexical.items()},
         cosines,
         _coverage(services, found.query, lexical.values()),
+        _length(found.query),
     )
     fused = estimate_unknown(fused, _unknown(services, lexical))
     hits = [_hit(ref, times[ref], parts) for ref, parts in fused.items() if ref in times]
@@ -297,3 +298,8 @@ def _coverage(services: Services, query: Query, hits: Iterable[Hit]) -> float:
     """The share of the query's words that the best full-text match contains; 0 without a match."""
     best = max(hits, key=lambda hit: hit.relevance, default=None)
     return services.store.coverage(query, best.ref) if best else 0.0
+
+
+def _length(query: Query) -> int:
+    """The characters of the words and phrases of a query, with one space between them."""
+    return len(" ".join(term.text for term in (*query.words, *query.required)))
