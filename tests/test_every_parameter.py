@@ -23,6 +23,7 @@ TEXTS = {
     "query": ["checkout", "worker"],
     "anchor": ["12", "S3"],
     "ids": ["12,S3", "S3,12"],
+    "id": ["1", "2"],
     "operation": ["timeline", "batch"],
     "source": ["samples", "none such"],
 }
