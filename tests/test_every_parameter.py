@@ -25,6 +25,7 @@ TEXTS = {
     "also": ["worker", "catalogue"],
     "anchor": ["12", "S3"],
     "ids": ["12,S3", "S3,12"],
+    "id": ["1", "2"],
     "operation": ["timeline", "batch"],
     "source": ["samples", "none such"],
 }

@@ -10,7 +10,7 @@ from marshmallow import RAISE, Schema, ValidationError, fields, validate
 from memsvc.core.dates import FORMS, Date, read_date
 from memsvc.core.errors import BadRequest
 from memsvc.core.filters import FIELDS, FilterField
-from memsvc.core.naming.commits import MIN_DIGITS, Commit, parse_commit
+from memsvc.core.naming.commits import FULL, MIN_DIGITS, Commit, parse_commit
 from memsvc.core.query import MAX_LENGTH
 from memsvc.core.records import Kind, Ref, parse_ref
 
@@ -146,7 +146,8 @@ class NumberOrCommit(fields.Field[Ref | Commit]):
         text = str(value).strip()
         if _DIGITS.fullmatch(text) and 1 <= int(text) <= MAX_ID:
             return Ref(Kind.OBSERVATION, int(text))
-        if commit := parse_commit(text):
+        commit = parse_commit(text)
+        if commit and not (text.isdigit() and len(text) not in FULL):
             return commit
         raise ValidationError(f"allowed: 1 to {MAX_ID}, or the hash of a commit ({COMMIT_DIGITS})")
 
