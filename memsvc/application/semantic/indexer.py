@@ -72,6 +72,7 @@ class Indexer:
         self._reason = LOADING
         self._rebuilds = vectors.rebuilds()
         self._behind = 0
+        self._begun = False  # whether any record has a vector; counting takes long in large stores
         self._rebuilt = False
         self._retry_at = 0.0
         self._pool = ThreadPoolExecutor(threads, "embedding")
@@ -84,18 +85,19 @@ class Indexer:
         embedder, index = self._embedder, self._index
         if embedder is None or index is None:
             raise SemanticUnavailable(self._reason)
-        unknown, behind = self._vectors.count_unknown(), self._behind
-        if unknown or behind:
+        if self._behind > 1 or not self._begun:
             total = sum(self._store.count(kind, Filter()) for kind in Kind)
-            if unknown >= total or behind > max(1, total * MAX_BEHIND):
+            unknown = 0 if self._begun else self._vectors.count_unknown()
+            if (unknown and unknown == total) or self._behind > max(1, total * MAX_BEHIND):
                 raise SemanticUnavailable(f"Still indexing: {_records(self._waiting())} pending.")
+            self._begun = total > 0
         return Loaded(embedder, index)
 
     def unknown_among(self, kind: Kind, ids: Sequence[int]) -> set[int]:
         """Those of these records that have no vectors yet."""
         if self._embedder is None:
             return set(ids)
-        if not self._vectors.count_unknown():
+        if all(first.has_lead for first in self._vectors.pending(1)):  # the others come first
             return set()
         return set(ids) - self._vectors.embedded_among(kind, ids, self._embedder.fingerprint)
 
