@@ -20,7 +20,7 @@ from memsvc.application.requests import SearchRequest
 from memsvc.application.services import Services
 from memsvc.core import fusion
 from memsvc.core.fusion import Evidence, Fused
-from memsvc.core.ports.vectors import Change, Vector
+from memsvc.core.ports.vectors import Change, Pending, Vector
 from memsvc.core.query import plain_text
 from memsvc.core.records import Kind, Record, Ref
 from memsvc.core.semantic.cosines import unit
@@ -195,9 +195,9 @@ class Partial(SqliteVectors):
         """Those of these records that do not wait."""
         return {id for id in ids if self._holds(Ref(kind, id))}
 
-    def count_unknown(self) -> int:
-        """At least one record waits."""
-        return 1
+    def pending(self, limit: int) -> list[Pending]:
+        """One record at least waits, or so it says to searches; nothing is embedded."""
+        return [Pending(0, Ref(KIND, 0))]
 
     def _holds(self, ref: Ref) -> bool:
         return random.Random(str(ref)).random() < self._share

@@ -28,6 +28,8 @@ from memsvc.application.semantic.index_sync import (
     embed_record,
     embed_some,
 )
+from memsvc.application.semantic.indexer import Factories
+from memsvc.application.semantic.worker import SemanticWorker
 from memsvc.core.errors import SemanticUnavailable
 from memsvc.core.filters import Filter
 from memsvc.core.ports.vectors import Vector
@@ -141,7 +143,7 @@ def test_who_stops_in_the_middle_keeps_what_is_done(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     own_store.write([named("a"), named("b"), named("c")])
-    monkeypatch.setattr("memsvc.application.semantic.index_sync.MAX_TEXTS", 1)
+    monkeypatch.setattr("memsvc.application.semantic.index_sync.MAX_BATCH", 0)
     stopping = Model(model, stopped=lambda: len(model.texts) == 2)
     assert embed_some(vectors, stopping) == 2
     assert vectors.count_pending() == 1
@@ -162,7 +164,7 @@ class Together(WordEmbedder):
 def test_the_threads_of_a_pool_embed_at_the_same_time(
     own_store: SqliteStore, vectors: SqliteVectors, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memsvc.application.semantic.index_sync.MAX_TEXTS", 1)
+    monkeypatch.setattr("memsvc.application.semantic.index_sync.MAX_BATCH", 0)
     own_store.write([named(name) for name in ("payment", "parser")])
     with ThreadPoolExecutor(2) as pool:
         assert embed_some(vectors, Model(Together(), pool)) == 2
@@ -353,3 +355,36 @@ def _kept(vectors: SqliteVectors, model: WordEmbedder) -> dict[Ref, int]:
         for kind in Kind
         for id, rows in vectors.vectors(kind, range(1, 200), model.fingerprint).items()
     }
+
+
+class Counting(WordEmbedder):
+    """Notes which threads embed; gives no vector before as many as expected do so at once."""
+
+    def __init__(self, at_once: int) -> None:
+        super().__init__()
+        self._all = threading.Barrier(at_once, timeout=PATIENCE)
+        self.threads: set[str] = set()
+
+    def embed(self, text: str) -> Vector:
+        self.threads.add(threading.current_thread().name)
+        self._all.wait()
+        return super().embed(text)
+
+
+@pytest.mark.parametrize(("searched", "at_once"), [(False, 2), (True, 1)])
+def test_embedding_leaves_a_thread_to_searches_while_somebody_searches(
+    own_store: SqliteStore, monkeypatch: pytest.MonkeyPatch, searched: bool, at_once: int
+) -> None:
+    monkeypatch.setattr("memsvc.application.semantic.index_sync.MAX_BATCH", 0)
+    monkeypatch.setattr("memsvc.application.semantic.indexer.QUIET_SECONDS", PATIENCE)
+    own_store.write([named("payment"), named("parser")])
+    model = Counting(at_once)
+    factories = Factories(lambda: model, lambda *_: ExactIndex(DIMENSION))
+    semantic = SemanticWorker(
+        own_store, SqliteVectors(own_store.connections), factories, threads=1, quiet_threads=2
+    )
+    if searched:
+        semantic.prepare("lexer")
+    semantic.step()
+    semantic.stop()
+    assert len(model.threads) == at_once

@@ -625,11 +625,11 @@ def _told(number: int, title: str) -> Observation:
 
 
 def test_titles_are_found_by_meaning_while_the_rest_waits(own_store: SqliteStore) -> None:
-    own_store.write(numbered(_told(n, f"charged n{n}") for n in range(20)))
+    own_store.write(numbered(_told(n, "charged users") for n in range(20)))
     semantic = semantic_over(own_store)
     semantic.step()
     client = client_over(own_store, semantic)
-    page = get(client, "/api/search/observations", query="billed n19", limit=20)
+    page = get(client, "/api/search/observations", query="billed", limit=20)
     assert (page["strategy"], len(refs_of(page))) == ("hybrid", 20)
     assert "degraded" not in page
     told = get(client, "/api/readiness")["parts"]["semantic"]

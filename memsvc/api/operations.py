@@ -314,7 +314,7 @@ OPERATIONS: tuple[Operation, ...] = (
             **parameters.answer_format(),
         },
         example={"query": "customers billed twice", "limit": "2"},
-        errors=("bad_parameter", "semantic_unavailable"),
+        errors=("bad_parameter",),
         argument="query",
         text=write_matches,
         tool=Tool(

@@ -65,7 +65,9 @@ class SqliteVectors:
         return int(self._one("SELECT count(*) FROM pending"))
 
     def count_unknown(self) -> int:
-        return int(self._one(f"SELECT count(*) FROM pending WHERE NOT {MOVED}"))
+        return int(
+            self._one(f"SELECT count(*) FROM pending WHERE created_at_epoch >= {-AGES // 2}")
+        )
 
     def keep_leads(self, done: Sequence[tuple[Pending, Vector]], fingerprint: str) -> None:
         with self._connections.transaction() as writer:

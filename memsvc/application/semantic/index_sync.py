@@ -18,8 +18,10 @@ MAX_RECORDS = 8
 MAX_LEADS = 64
 """Leads embedded per step: as much work."""
 
-MAX_TEXTS = 8
-"""Texts embedded at once: more gain no more."""
+MAX_BATCH = 600
+"""Characters embedded at once, each text counted as long as the longest: some 10 titles. Long texts
+are faster one by one.
+"""
 
 MAX_CHANGES = 1_000
 """Changes applied to the index per step."""
@@ -35,15 +37,24 @@ class Model:
 
     def embed(self, texts: Iterable[str]) -> dict[str, Vector]:
         """The vector of each text, similar lengths together; some are missing once it stopped."""
-        ordered = sorted(set(texts), key=lambda text: (len(text), text))
-        starts = range(0, len(ordered), MAX_TEXTS)
-        batches = [ordered[start : start + MAX_TEXTS] for start in starts]
+        batches = _batches(sorted(set(texts), key=lambda text: (len(text), text)))
         found = (self.pool.map if self.pool else map)(self._embed_batch, batches)
         pairs = (zip(*each, strict=False) for each in zip(batches, found, strict=True))
         return dict(chain.from_iterable(pairs))
 
     def _embed_batch(self, texts: list[str]) -> Sequence[Vector]:
         return [] if self.stopped() else self.embedder.embed_all(texts)
+
+
+def _batches(texts: Iterable[str]) -> list[list[str]]:
+    """The texts in this order, shortest first, in batches of at most MAX_BATCH characters."""
+    batches: list[list[str]] = []
+    for text in texts:
+        if batches and (len(batches[-1]) + 1) * len(text) <= MAX_BATCH:
+            batches[-1].append(text)
+        else:
+            batches.append([text])
+    return batches
 
 
 def embed_some(store: VectorStore, model: Model) -> int:

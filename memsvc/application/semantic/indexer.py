@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +24,9 @@ MAX_BEHIND: Final = 0.1
 """The share of records whose vectors the index may still have to take in, in seconds, before it is
 queried.
 """
+
+QUIET_SECONDS: Final = 2.0
+"""Time without a search after which embedding takes the threads that are kept for searches."""
 
 LOADING: Final = "The semantic index is loading; try again in a moment."
 """Why answers lack the index for a moment after a start."""
@@ -47,14 +51,20 @@ class Loaded:
 
 
 class Indexer:
-    """Loads model and index when it is first stepped; `threads` is the number of records embedded
-    at the same time.
+    """Loads model and index when it is first stepped; `threads` is the number of texts embedded at
+    the same time, `quiet_threads` while nobody searches.
 
     One thread calls `step`; all other methods may be called from any thread.
     """
 
     def __init__(
-        self, store: Store, vectors: VectorStore, factories: Factories, *, threads: int
+        self,
+        store: Store,
+        vectors: VectorStore,
+        factories: Factories,
+        *,
+        threads: int,
+        quiet_threads: int,
     ) -> None:
         self._store, self._vectors, self._factories = store, vectors, factories
         self._embedder: Embedder | None = None
@@ -62,9 +72,12 @@ class Indexer:
         self._reason = LOADING
         self._rebuilds = vectors.rebuilds()
         self._behind = 0
+        self._begun = False  # whether any record has a vector; counting takes long in large stores
         self._rebuilt = False
         self._retry_at = 0.0
         self._pool = ThreadPoolExecutor(threads, "embedding")
+        self._quiet_pool = ThreadPoolExecutor(quiet_threads, "embedding")
+        self._searched_at = -math.inf
         self.stopping = threading.Event()
 
     def ready(self) -> Loaded:
@@ -72,18 +85,19 @@ class Indexer:
         embedder, index = self._embedder, self._index
         if embedder is None or index is None:
             raise SemanticUnavailable(self._reason)
-        unknown, behind = self._vectors.count_unknown(), self._behind
-        if unknown or behind:
+        if self._behind > 1 or not self._begun:
             total = sum(self._store.count(kind, Filter()) for kind in Kind)
-            if unknown >= total or behind > max(1, total * MAX_BEHIND):
+            unknown = 0 if self._begun else self._vectors.count_unknown()
+            if (unknown and unknown == total) or self._behind > max(1, total * MAX_BEHIND):
                 raise SemanticUnavailable(f"Still indexing: {_records(self._waiting())} pending.")
+            self._begun = total > 0
         return Loaded(embedder, index)
 
     def unknown_among(self, kind: Kind, ids: Sequence[int]) -> set[int]:
         """Those of these records that have no vectors yet."""
         if self._embedder is None:
             return set(ids)
-        if not self._vectors.count_unknown():
+        if all(first.has_lead for first in self._vectors.pending(1)):  # the others come first
             return set()
         return set(ids) - self._vectors.embedded_among(kind, ids, self._embedder.fingerprint)
 
@@ -111,13 +125,19 @@ class Indexer:
             ok, detail = False, error.detail
         return {"ok": ok, "detail": detail, "waiting": waiting, "rebuilds": rebuilds}
 
+    def note_search(self) -> None:
+        """Leave threads to searches for a while."""
+        self._searched_at = time.monotonic()
+
     def step(self) -> int:
         """Embed some records and update the index; return how much was done, 0 if nothing is left.
 
         Raises MemsvcError.
         """
         embedder = self._embedder or self._load()
-        done = embed_some(self._vectors, Model(embedder, self._pool, self.stopping.is_set))
+        quiet = time.monotonic() - self._searched_at > QUIET_SECONDS
+        pool = self._quiet_pool if quiet else self._pool
+        done = embed_some(self._vectors, Model(embedder, pool, self.stopping.is_set))
         if self.stopping.is_set() or time.monotonic() < self._retry_at:
             return done
         index = self._index or self._open(embedder)
@@ -136,6 +156,7 @@ class Indexer:
     def close(self) -> None:
         """Let the records that are being embedded finish, and close the index."""
         self._pool.shutdown()
+        self._quiet_pool.shutdown()
         self._drop_index()
 
     def _waiting(self) -> int:

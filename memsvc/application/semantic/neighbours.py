@@ -45,6 +45,7 @@ class Neighbours:
 
     def prepare(self, text: str) -> None:
         """Start embedding a text, while the caller does other work before it asks."""
+        self._indexer.note_search()
         with contextlib.suppress(SemanticUnavailable):  # then nobody will ask
             self._indexer.ready()
             if not self._indexer.stopping.is_set():

@@ -23,8 +23,8 @@ more, at half as many vectors again.
 TITLE_WORDS: Final = 24
 """Words of the title that precede each passage."""
 
-MAX_LEAD: Final = 120
-"""Characters of the lead: some 30 tokens, of which a core embeds 100 to 200 texts per second."""
+MAX_LEAD: Final = 80
+"""Characters of the lead: most titles, some 17 tokens; a core embeds 100 or more per second."""
 
 Mixture = tuple[tuple[str, float], ...]
 """Texts with their weights: the vector is the weighted mean of the vectors of the texts."""
