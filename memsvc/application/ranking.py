@@ -110,9 +110,18 @@ def _ranked(services: Services, request: SearchRequest, found: Sequence[Candidat
     times |= services.store.times(
         {ref for each in found for ref in each.nearest or () if ref not in times}
     )
-    rankings = [_fused(services, each, matching, times) for each in found]
-    ranking = rankings[0] if len(rankings) == 1 else _combined(rankings)
-    return replace(ranking, hits=_ordered(services, ranking.hits, request))
+    fused = [_fused(services, each, matching, times) for each in found]
+    hits = _hits(fused[0], times) if len(fused) == 1 else _summed_hits(fused, times)
+    named = {ref for each in found for ref, hit in each.lexical.items() if hit.named}
+    hits = [replace(hit, named=True) if hit.ref in named else hit for hit in hits]
+    is_hybrid = any(each.nearest is not None for each in found)
+    lag = services.semantic.missing() if services.semantic and is_hybrid else ""
+    return Ranking(
+        _ordered(services, hits, request),
+        "hybrid" if is_hybrid else "fulltext",
+        frozenset(ref for each in fused for ref in each if ref not in matching),
+        next((each.degraded for each in found if each.degraded), lag),
+    )
 
 
 def _matching(services: Services, request: SearchRequest, found: Sequence[Candidates]) -> set[Ref]:
@@ -125,39 +134,6 @@ def _matching(services: Services, request: SearchRequest, found: Sequence[Candid
         if (ids := sorted(ref.id for ref in near if ref.kind is kind))
         for id in services.store.matches_among(kind, request.query, request.selection, ids)
     }
-
-
-def _combined(rankings: Sequence[Ranking]) -> Ranking:
-    """The rankings of several wordings as one."""
-    found = [{hit.ref: hit for hit in ranking.hits} for ranking in rankings]
-    relevances = [{hit.ref: hit.relevance for hit in ranking.hits} for ranking in rankings]
-    return Ranking(
-        [
-            _combined_hit([hits.get(ref) for hits in found], parts)
-            for ref, parts in combine(relevances).items()
-        ],
-        strategy=next((each.strategy for each in rankings if not each.degraded), "fulltext"),
-        added=frozenset(ref for ranking in rankings for ref in ranking.added),
-        degraded=next((each.degraded for each in rankings if each.degraded), ""),
-    )
-
-
-def _combined_hit(found: Sequence[Hit | None], parts: Sequence[float]) -> Hit:
-    """A record as several wordings found it, with what each contributes to its relevance."""
-    relevance = sum(parts)
-    shares = tuple(part / (relevance or 1.0) for part in parts)
-    pairs = [(hit, share) for hit, share in zip(found, shares, strict=True) if hit]
-    semantic = sum(hit.semantic_share * share for hit, share in pairs)
-    (hit, _), *_ = pairs
-    named = any(hit.named for hit, _ in pairs)
-    return Hit(
-        hit.ref,
-        hit.created_at_epoch,
-        relevance,
-        semantic_share=semantic,
-        shares=shares,
-        named=named,
-    )
 
 
 def _ordered(services: Services, hits: Iterable[Hit], request: SearchRequest) -> list[Hit]:
@@ -193,9 +169,10 @@ def _lexical(services: Services, request: SearchRequest, kind: Kind, whole: Quer
     best = store.rank(kind, query, request.selection, DEPTH)
     if request.window_start is None or len(best) < DEPTH:
         return best
-    inside = _window(services, request, request.window_start)
-    if not store.count_matches(kind, whole, inside):
+    since = replace(request.selection, since=request.window_start)
+    if not store.count_matches(kind, whole, since):
         return best
+    inside = _window(services, request, request.window_start)
     return best + store.rank(kind, query, inside, DEPTH)
 
 
@@ -239,26 +216,19 @@ def _window(services: Services, request: SearchRequest, start: int) -> Filter:
 
 def _fused(
     services: Services, found: Candidates, matching: set[Ref], times: Mapping[Ref, int]
-) -> Ranking:
-    """The candidates of one wording, fused if there is semantic search; in no order."""
+) -> dict[Ref, Fused]:
+    """The candidates of one wording that exist, fused if there is semantic search."""
     if found.nearest is None:
-        return Ranking(list(found.lexical.values()), degraded=found.degraded)
-    named = {ref: hit for ref, hit in found.lexical.items() if hit.named}
-    lexical = {ref: hit for ref, hit in found.lexical.items() if ref not in named}
+        return {ref: Fused(hit.relevance, 0.0) for ref, hit in found.lexical.items()}
+    named = {ref: Fused(hit.relevance, 0.0) for ref, hit in found.lexical.items() if hit.named}
+    lexical = {ref: hit.relevance for ref, hit in found.lexical.items() if ref not in named}
     nearest = {ref: cosine for ref, cosine in found.nearest.items() if ref not in named}
     added = _added(found, nearest, lexical, matching)
     cosines = {ref: cosine for ref, cosine in nearest.items() if ref in lexical or ref in added}
-    fused = fuse(
-        {ref: hit.relevance for ref, hit in lexical.items()},
-        cosines,
-        _coverage(services, found.query, lexical.values()),
-        _length(found.query),
-    )
+    coverage = _coverage(services, found.query, lexical)
+    fused = fuse(lexical, cosines, coverage, _length(found.query))
     fused = estimate_unknown(fused, _unknown(services, lexical))
-    hits = [_hit(ref, times[ref], parts) for ref, parts in fused.items() if ref in times]
-    lag = services.semantic.missing() if services.semantic else ""
-    unmatched = frozenset(ref for ref in added if ref in times and ref not in matching)
-    return Ranking([*hits, *named.values()], "hybrid", unmatched, lag)
+    return named | {ref: parts for ref, parts in fused.items() if ref in times}
 
 
 def _unknown(services: Services, refs: Collection[Ref]) -> set[Ref]:
@@ -270,15 +240,37 @@ def _unknown(services: Services, refs: Collection[Ref]) -> set[Ref]:
     return {Ref(kind, id) for kind in ids for id in semantic.unknown_among(kind, ids[kind])}
 
 
-def _hit(ref: Ref, moment: int, parts: Fused) -> Hit:
-    share = parts.semantic / parts.relevance if parts.relevance else 0.0
-    return Hit(ref, moment, parts.relevance, semantic_share=share)
+def _hits(fused: Mapping[Ref, Fused], times: Mapping[Ref, int]) -> list[Hit]:
+    return [
+        Hit(ref, times[ref], parts.relevance, semantic_share=_semantic_share(parts))
+        for ref, parts in fused.items()
+    ]
+
+
+def _summed_hits(fused: Sequence[Mapping[Ref, Fused]], times: Mapping[Ref, int]) -> list[Hit]:
+    """The candidates of several wordings, each with the share of each wording."""
+    hits = []
+    relevances = [{ref: parts.relevance for ref, parts in each.items()} for each in fused]
+    for ref, contributions in combine(relevances).items():
+        relevance = sum(contributions)
+        shares = tuple(part / (relevance or 1.0) for part in contributions)
+        semantic = sum(
+            share * _semantic_share(each[ref])
+            for share, each in zip(shares, fused, strict=True)
+            if share
+        )
+        hits.append(Hit(ref, times[ref], relevance, semantic_share=semantic, shares=shares))
+    return hits
+
+
+def _semantic_share(parts: Fused) -> float:
+    return parts.semantic / parts.relevance if parts.semantic else 0.0
 
 
 def _added(
     found: Candidates,
     nearest: Mapping[Ref, float],
-    lexical: Mapping[Ref, Hit],
+    lexical: Mapping[Ref, float],
     matching: set[Ref],
 ) -> set[Ref]:
     """The similar records that full text did not rank.
@@ -294,10 +286,9 @@ def _added(
     }
 
 
-def _coverage(services: Services, query: Query, hits: Iterable[Hit]) -> float:
+def _coverage(services: Services, query: Query, lexical: Mapping[Ref, float]) -> float:
     """The share of the query's words that the best full-text match contains; 0 without a match."""
-    best = max(hits, key=lambda hit: hit.relevance, default=None)
-    return services.store.coverage(query, best.ref) if best else 0.0
+    return services.store.coverage(query, max(lexical, key=lexical.__getitem__)) if lexical else 0.0
 
 
 def _length(query: Query) -> int:

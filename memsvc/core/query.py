@@ -87,7 +87,8 @@ class Query:
     are searched as whole words, because they are too short or too many.
 
     Any of `words` may match, all of `required` must, none of `excluded` may. Filter values are kept
-    as typed. `also` has other wordings: what matches any of them matches too.
+    as typed. `also` has other wordings, each searchable as this is then: what matches any of them
+    matches.
     """
 
     words: tuple[Term, ...] = ()

@@ -15,6 +15,7 @@ from memsvc.core.filters import EVERYTHING, Filter
 from memsvc.core.naming.commits import Commit
 from memsvc.core.ports.store import Hit, Store
 from memsvc.core.query import Query, parse
+from memsvc.core.ranking.wordings import united
 from memsvc.core.records import Kind, Observation, Prompt, Ref, Summary
 
 OBSERVATION = Kind.OBSERVATION
@@ -175,6 +176,20 @@ def test_a_query_matches_within_a_filter_only(
     assert filled.matches_among(OBSERVATION, parse(text), selection, range(20)) == ids
 
 
+def test_several_wordings_match_what_any_of_them_matches(filled: Store) -> None:
+    parts = ['"import failed"', "café -user", "title:retry parser", "nowhere"]
+    alone = set().union(*(found(filled, part) for part in parts))
+    whole = united([parse(part) for part in parts])
+    assert alone == {2, 6}
+    assert {hit.ref.id for hit in filled.rank(OBSERVATION, whole, EVERYTHING, 100)} == alone
+    assert filled.count_matches(OBSERVATION, whole, EVERYTHING) == len(alone)
+    assert filled.matches_among(OBSERVATION, whole, EVERYTHING, range(9)) == alone
+    in_time = filled.matches_by_time(OBSERVATION, whole, EVERYTHING, newest_first=False, limit=9)
+    assert [hit.ref.id for hit in in_time] == [2, 6]
+    nothing = united([parse("nowhere"), parse("neither")])
+    assert filled.rank(OBSERVATION, nothing, EVERYTHING, 100) == []
+
+
 def test_every_kind_is_searched_by_itself(filled: Store) -> None:
     for kind, text in ((Kind.SESSION, "title:early"), (Kind.PROMPT, "title:parser")):
         assert [hit.ref for hit in filled.rank(kind, parse(text), EVERYTHING, 9)] == [Ref(kind, 1)]
@@ -282,12 +297,14 @@ items = st.one_of(
     st.sampled_from(["-concept:payment,cache", "-project:api", "C++", "main.py"]),
 )
 queries = st.lists(items, min_size=1, max_size=4).map(" ".join).map(parse)
+wordings = st.lists(queries.filter(lambda query: query.searchable), min_size=2, max_size=4)
+asked = st.one_of(queries, wordings.map(united))
 
 
 @HALF
 @given(
     history=histories,
-    query=queries,
+    query=asked,
     selection=filters,
     depth=st.integers(0, 3),
     newest_first=st.booleans(),
@@ -324,18 +341,18 @@ def check_agreement(
     """Every way to ask for matches finds these, each once."""
     times = {hit.ref: hit.created_at_epoch for hit in by_time}
     ids = [ref.id for ref in times]
-    asked = kind, query, selection
+    asked_for = kind, query, selection
     how = {"newest_first": newest_first, "limit": depth}
-    assert store.matches_by_time(*asked, **how) == by_time[:depth]
-    assert store.count_matches(*asked) == len(ids)
-    assert store.matches_among(*asked, [*ids, 77]) == set(ids)
-    assert store.matches_among(*asked, ids[:1]) == set(ids[:1])
-    best = store.rank(*asked, depth)
+    assert store.matches_by_time(*asked_for, **how) == by_time[:depth]
+    assert store.count_matches(*asked_for) == len(ids)
+    assert store.matches_among(*asked_for, [*ids, 77]) == set(ids)
+    assert store.matches_among(*asked_for, ids[:1]) == set(ids[:1])
+    best = store.rank(*asked_for, depth)
     ranked = [hit.ref.id for hit in best]
     rest = [
         hit
         for offset in range(0, len(ids) + 1, 2)
-        for hit in store.rest(*asked, without=ranked, limit=2, offset=offset)
+        for hit in store.rest(*asked_for, without=ranked, limit=2, offset=offset)
     ]
     among = store.rank_among(kind, query, [*ids, 77])
     assert len(best) == min(depth, len(ids))

@@ -29,6 +29,9 @@ MAX_NEWEST: Final = 20
 SAME_COSINE: Final = 0.95
 """The cosine from which a vector counts as the same: indexes may keep it at half precision."""
 
+MAX_AT_ONCE: Final = 2
+"""Queries that are embedded at the same time: one search may ask in several wordings."""
+
 MAX_TEXTS: Final = 1_024
 """Queries whose vectors are cached."""
 
@@ -38,7 +41,7 @@ class Neighbours:
 
     def __init__(self, store: Store, vectors: VectorStore, indexer: Indexer) -> None:
         self._store, self._vectors, self._indexer = store, vectors, indexer
-        self._reader = ThreadPoolExecutor(1, "query")
+        self._reader = ThreadPoolExecutor(MAX_AT_ONCE, "query")
         self._embedding = lru_cache(MAX_TEXTS)(
             lambda text: self._reader.submit(indexer.embed, text)
         )

@@ -42,13 +42,15 @@ def combine(rankings: Sequence[Mapping[Key, float]]) -> dict[Key, tuple[float, .
     found: dict[Key, list[float]] = {}
     for place, ranking in enumerate(rankings):
         for key, relevance in ranking.items():
-            found.setdefault(key, [0.0] * len(rankings))[place] = relevance
+            if key not in found:
+                found[key] = [0.0] * len(rankings)
+            found[key][place] = relevance
     return {key: _contributions(each) for key, each in found.items()}
 
 
 def _contributions(relevances: Sequence[float]) -> tuple[float, ...]:
     share = (1 - BEST_SHARE) / len(relevances)
     parts = [share * relevance for relevance in relevances]
-    best = max(range(len(parts)), key=relevances.__getitem__)
-    parts[best] += BEST_SHARE * relevances[best]
+    best = max(relevances)
+    parts[relevances.index(best)] += BEST_SHARE * best
     return tuple(parts)
