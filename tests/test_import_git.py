@@ -255,6 +255,20 @@ def test_a_second_import_adds_only_new_commits(store: SqliteStore, repository: R
     assert store.count(Kind.OBSERVATION, Filter((("file", ("a",)),))) == 3
 
 
+def test_importing_again_gives_stored_commits_their_new_type(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository.commit("Drop table button", "a")
+    store = open_store(tmp_path / "memsvc.db")
+    with monkeypatch.context() as patch:
+        patch.setattr("memsvc.adapters.importers.git.commit_type", lambda subject: "decision")
+        ingest(store, read_git(repository.path))
+    report = ingest(store, read_git(repository.path))
+    assert (report.stored, report.updated) == (0, 1)
+    assert store.count(Kind.OBSERVATION, Filter((("type", ("change",)),))) == 1
+    store.close()
+
+
 def test_breaking_off_ends_git(repository: Repository) -> None:
     for number in range(3):
         repository.commit(f"commit {number}", "a")
