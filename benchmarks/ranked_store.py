@@ -172,6 +172,12 @@ class AskedSemantic(SemanticWorker):
         """The records nearest to a text, cached; everything is indexed before."""
         return self._answer(kind, text, limit, selection)
 
+    def nearest_each(
+        self, kind: Kind, texts: Sequence[str], limit: int, selection: Filter
+    ) -> list[list[tuple[int, float]]]:
+        """The same for several texts."""
+        return [self._answer(kind, text, limit, selection) for text in texts]
+
 
 class Remembering:
     """An embedder that caches, because every index gets the same queries."""

@@ -43,6 +43,9 @@ class Ranking:
         return {"degraded": self.degraded} if self.degraded else {}
 
 
+Cosines = Mapping[Ref, float]
+
+
 @dataclass(frozen=True, slots=True)
 class Candidates:
     """What one wording found: full-text matches and cosines; `nearest` is None without semantic
@@ -52,7 +55,7 @@ class Candidates:
 
     query: Query
     lexical: Mapping[Ref, Hit]
-    nearest: Mapping[Ref, float] | None
+    nearest: Cosines | None
     degraded: str = ""
     floor: float = 0.0
 
@@ -69,10 +72,7 @@ def rank_candidates(services: Services, request: SearchRequest) -> Ranking:
         [hit for kind in request.kinds for hit in _lexical(services, each, kind, request.query)]
         for each in asked
     ]
-    found = [
-        _candidates(services, each, hits, partial(_nearest, services, each))
-        for each, hits in zip(asked, lexical, strict=True)
-    ]
+    found = _candidates(services, asked, lexical, partial(_nearest, services, asked))
     return _ranked(services, request, found)
 
 
@@ -82,25 +82,30 @@ def rank_records(
     """The matches among these records, best first."""
     lexical = services.store.rank_among(kind, request.query, ids)
     near = partial(_compared, services, request, kind, ids)
-    return _ranked(services, request, [_candidates(services, request, lexical, near)])
+    return _ranked(services, request, _candidates(services, [request], [lexical], near))
 
 
 def _candidates(
     services: Services,
-    request: SearchRequest,
-    hits: Iterable[Hit],
-    near: Callable[[], dict[Ref, float] | None],
-) -> Candidates:
+    asked: Sequence[SearchRequest],
+    lexical: Sequence[Sequence[Hit]],
+    near: Callable[[], Sequence[Cosines | None]],
+) -> list[Candidates]:
     """Full-text matches with the cosines of similar records, or with the reason why not."""
-    lexical = {hit.ref: hit for hit in hits}
-    text = _plain_text(request)
+    texts = [_plain_text(each) for each in asked]
+    floors, degraded = [0.0] * len(asked), ""
     try:
         nearest = near()
-        floor = services.semantic.floor(text) if services.semantic and text else 0.0
+        if semantic := services.semantic:
+            floors = [semantic.floor(text) if text else 0.0 for text in texts]
     except SemanticUnavailable as error:
-        return Candidates(request.query, lexical, None, error.detail)
-    missing = services.no_semantic if nearest is None and text else ""
-    return Candidates(request.query, lexical, nearest, missing, floor)
+        nearest, degraded = [None] * len(asked), error.detail
+    if not degraded and any(texts) and None in nearest:
+        degraded = services.no_semantic
+    return [
+        Candidates(each.query, {hit.ref: hit for hit in hits}, cosines, degraded, floor)
+        for each, hits, cosines, floor in zip(asked, lexical, nearest, floors, strict=True)
+    ]
 
 
 def _ranked(services: Services, request: SearchRequest, found: Sequence[Candidates]) -> Ranking:
@@ -176,26 +181,29 @@ def _lexical(services: Services, request: SearchRequest, kind: Kind, whole: Quer
     return best + store.rank(kind, query, inside, DEPTH)
 
 
-def _nearest(services: Services, request: SearchRequest) -> dict[Ref, float] | None:
-    """The cosines of the most similar records; None if semantic search does not apply."""
-    text = _plain_text(request)
-    if services.semantic is None or not text:
-        return None
-    return {
-        Ref(kind, id): cosine
-        for kind in request.kinds
-        for selection in _selections(services, request)
-        for id, cosine in services.semantic.nearest(kind, text, DEPTH, selection)
-    }
+def _nearest(services: Services, asked: Sequence[SearchRequest]) -> Sequence[Cosines | None]:
+    """The cosines of the records most similar to each wording; None if semantic search does not
+    apply.
+    """
+    texts = [_plain_text(each) for each in asked]
+    if services.semantic is None or not all(texts):
+        return [None] * len(asked)
+    found: list[dict[Ref, float]] = [{} for _ in asked]
+    for kind in asked[0].kinds:
+        for selection in _selections(services, asked[0]):
+            near = services.semantic.nearest_each(kind, texts, DEPTH, selection)
+            for cosines, each in zip(found, near, strict=True):
+                cosines.update((Ref(kind, id), cosine) for id, cosine in each)
+    return found
 
 
 def _compared(
     services: Services, request: SearchRequest, kind: Kind, ids: Sequence[int]
-) -> dict[Ref, float] | None:
+) -> Sequence[Cosines | None]:
     text = _plain_text(request)
     if services.semantic is None or not text:
-        return None
-    return {Ref(kind, id): near for id, near in services.semantic.compare(kind, text, ids)}
+        return [None]
+    return [{Ref(kind, id): near for id, near in services.semantic.compare(kind, text, ids)}]
 
 
 def _plain_text(request: SearchRequest) -> str:

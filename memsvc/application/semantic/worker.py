@@ -66,6 +66,11 @@ class SemanticWorker:
     ) -> list[tuple[int, float]]:
         return self._neighbours.nearest(kind, text, limit, selection)
 
+    def nearest_each(
+        self, kind: Kind, texts: Sequence[str], limit: int, selection: Filter
+    ) -> list[list[tuple[int, float]]]:
+        return self._neighbours.nearest_each(kind, texts, limit, selection)
+
     def compare(self, kind: Kind, text: str, ids: Sequence[int]) -> list[tuple[int, float]]:
         return self._neighbours.compare(kind, text, ids)
 

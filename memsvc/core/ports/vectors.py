@@ -159,6 +159,11 @@ class SemanticIndex(Protocol):
         group of files.
         """
 
+    def nearest_each(
+        self, kind: Kind, vectors: Sequence[Vector], limit: int, selection: Filter
+    ) -> list[list[tuple[int, float]]]:
+        """What `nearest` gives for each of these vectors, in their order; one or more."""
+
     def count(self) -> int:
         """How many vectors there are."""
 
@@ -200,6 +205,11 @@ class SemanticSearch(Protocol):
 
         Raises SemanticUnavailable, saying why.
         """
+
+    def nearest_each(
+        self, kind: Kind, texts: Sequence[str], limit: int, selection: Filter
+    ) -> list[list[tuple[int, float]]]:
+        """What `nearest` gives for each of these texts, in their order; one or more."""
 
     def prepare(self, text: str) -> None:
         """Begin with a text that `nearest` or `compare` will be asked about; never fails."""
