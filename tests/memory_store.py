@@ -5,6 +5,7 @@ corrects crudely, because no port promises how that is done.
 """
 
 import copy
+import json
 import threading
 from collections import Counter
 from contextlib import contextmanager
@@ -19,10 +20,19 @@ from memsvc.core.dates import local_day, now_ms
 from memsvc.core.economics import Discovery, Economics, discovery_cost
 from memsvc.core.filters import EVERYTHING, FIELDS, Filter, selects, value_groups
 from memsvc.core.limits import deadline
-from memsvc.core.ports.store import WORK, Hit, Outcome, Project, Receipt, Trace, WorkEntry
+from memsvc.core.ports.store import WORK, Hit, Origin, Outcome, Project, Receipt, Trace, WorkEntry
 from memsvc.core.ports.vectors import Change, Embedded, Pending
 from memsvc.core.query import parse
-from memsvc.core.records import Kind, Prompt, Ref, WorkSession, content_hash, kind_of, work_hash
+from memsvc.core.records import (
+    SHAPES,
+    Kind,
+    Prompt,
+    Ref,
+    WorkSession,
+    content_hash,
+    kind_of,
+    work_hash,
+)
 
 source_of = attrgetter("__class__", "source", "source_id")
 discovery_of = attrgetter(
@@ -36,6 +46,12 @@ def work_of(it):
 
 def place(record):
     return record.created_at_epoch, record.id, kind_of(record)
+
+
+def origin_of(record):
+    texts = (getattr(record, name) for name in SHAPES[kind_of(record)].texts)
+    stored = (each if isinstance(each, str) else json.dumps(each) for each in texts)
+    return Origin(record.project, record.session_id, sum(map(len, stored)))
 
 
 def hit_of(record):
@@ -262,6 +278,9 @@ class MemoryStore:
         deadline.check()
         held = {row.ref: row.record for row in self.seen.rows if not row.is_forgotten}
         return {ref: held[ref] for ref in refs if ref in held}
+
+    def origins(self, refs):
+        return {ref: origin_of(record) for ref, record in self.records(refs).items()}
 
     def times(self, refs):
         return {ref: record.created_at_epoch for ref, record in self.records(refs).items()}

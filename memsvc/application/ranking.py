@@ -11,6 +11,7 @@ from memsvc.core.filters import Filter
 from memsvc.core.fusion import Fused, fuse
 from memsvc.core.ports.store import Hit
 from memsvc.core.query import Query, plain_text
+from memsvc.core.ranking.companions import lift_companions
 from memsvc.core.recency import boost_recent
 from memsvc.core.records import Kind, Ref
 
@@ -157,6 +158,7 @@ def _fused(
     times = {ref: hit.created_at_epoch for ref, hit in lexical.items()}
     times |= services.store.times(set(fused) - set(times))
     hits = [_hit(ref, times[ref], parts) for ref, parts in fused.items() if ref in times]
+    hits = lift_companions(hits, services.store.origins(hit.ref for hit in hits))
     lag = services.semantic.missing() if services.semantic else ""
     unmatched = frozenset(ref for ref in times if not added.get(ref, True))
     return Ranking(_ordered(services, hits, request), "hybrid", unmatched, lag)

@@ -13,7 +13,7 @@ from samples import DAY, NOW, TIE
 
 from memsvc.core.economics import Economics
 from memsvc.core.filters import EVERYTHING, Filter
-from memsvc.core.ports.store import Hit, Point, Store
+from memsvc.core.ports.store import Hit, Origin, Point, Store
 from memsvc.core.records import Kind, Observation, Prompt, Record, Ref, Summary, WorkSession
 
 some_kinds = st.lists(st.sampled_from(list(Kind)), min_size=1, unique=True)
@@ -245,3 +245,21 @@ def test_records_and_times_leave_out_what_is_not_there(store: Store) -> None:
     assert store.times(asked) == dict.fromkeys([asked[0], asked[2]], NOW)
     assert set(store.records(asked)) == {asked[0], asked[2]}
     assert store.records([]) == store.times([]) == {}
+
+
+def test_origins_are_work_sessions_and_lengths_of_texts(store: Store) -> None:
+    mine = {"project": "Shop", "session_id": "s1", "source": "t", "source_id": "1"}
+    store.write(
+        [
+            Observation(title="Café", narrative="open", facts=("one", "two"), **mine),
+            Summary(request="do it", notes="done", **mine),
+            Prompt(prompt_text="do it", source="t", source_id="1"),
+        ]
+    )
+    refs = [Ref(kind, 1) for kind in Kind]
+    assert store.origins([*refs, Ref(Kind.PROMPT, 2)]) == {
+        refs[0]: Origin("Shop", "s1", len("Café") + len("open") + len('["one", "two"]')),
+        refs[1]: Origin("Shop", "s1", len("do it") + len("done")),
+        refs[2]: Origin("", "", len("do it")),
+    }
+    assert store.origins([]) == {}

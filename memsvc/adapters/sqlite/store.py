@@ -38,7 +38,7 @@ from memsvc.adapters.sqlite.work_sessions import (
 from memsvc.core.economics import Economics
 from memsvc.core.errors import StoreUnavailable
 from memsvc.core.filters import Filter
-from memsvc.core.ports.store import Hit, Point, Project, Receipt, Terms, Trace, WorkEntry
+from memsvc.core.ports.store import Hit, Origin, Point, Project, Receipt, Terms, Trace, WorkEntry
 from memsvc.core.query import Query
 from memsvc.core.records import SHAPES, Kind, Record, Ref, WorkSession, kind_of
 
@@ -373,6 +373,13 @@ class SqliteStore:
 
     def selected_among(self, kind: Kind, selection: Filter, ids: Sequence[int]) -> set[int]:
         return listing.selected_among(self._read(), kind, selection, ids)
+
+    def origins(self, refs: Iterable[Ref]) -> dict[Ref, Origin]:
+        def read(some: Sequence[Ref]) -> list[tuple[Ref, Origin]]:
+            reader = self._read()
+            return list(records.read_refs(some, partial(records.read_origins, reader)).items())
+
+        return dict(read_readable(read, list(refs), self._connections.file.note_damage))
 
     def times(self, refs: Iterable[Ref]) -> dict[Ref, int]:
         return records.read_refs(refs, partial(records.read_times, self._read()))

@@ -44,6 +44,15 @@ class Receipt:
     ref: Ref | None
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a record belongs, and how many characters its texts have, lists as JSON."""
+
+    project: str
+    session_id: str
+    length: int
+
+
 WORK: Final = "work"
 """What a trace of a forgotten work session has in place of a kind."""
 
@@ -350,6 +359,9 @@ class Store(Protocol):
 
     def selected_among(self, kind: Kind, selection: Filter, ids: Sequence[int]) -> set[int]:
         """Those of a few records that a filter selects."""
+
+    def origins(self, refs: Iterable[Ref]) -> dict[Ref, Origin]:
+        """The work sessions and lengths of these records; those that do not exist are left out."""
 
     def times(self, refs: Iterable[Ref]) -> dict[Ref, int]:
         """When these records were made (ms); those that do not exist are left out."""

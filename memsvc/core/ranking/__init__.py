@@ -1,0 +1,1 @@
+"""What ranking knows of records beyond their words: chores, and records that are alike."""
