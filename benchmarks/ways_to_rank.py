@@ -103,7 +103,7 @@ class Way:
 
 FIXED_VOTE = (
     (fusion, "BIAS", math.log(0.6 / 0.4)),
-    (fusion, "COEFFICIENTS", Evidence(0.0, 0.0, 0.0, 0.0)),
+    (fusion, "COEFFICIENTS", Evidence(*[0.0] * 5)),
 )
 NO_BONUSES = ((bonuses, "NEIGHBOURS_BONUS", 0.0), (bonuses, "EXACT_BONUS", 0.0))
 FLAT = {kind: (fulltext.TEXT_WEIGHT, *others) for kind, (_, *others) in fulltext.WEIGHTS.items()}

@@ -5,6 +5,7 @@ corrects crudely, because no port promises how that is done.
 """
 
 import copy
+import json
 import threading
 from collections import Counter
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ from memsvc.core.naming.commits import names_commit
 from memsvc.core.ports.store import (
     WORK,
     Hit,
+    Origin,
     Outcome,
     Project,
     Receipt,
@@ -55,6 +57,12 @@ def work_of(it):
 
 def place(record):
     return record.created_at_epoch, record.id, kind_of(record)
+
+
+def origin_of(record):
+    texts = (getattr(record, name) for name in SHAPES[kind_of(record)].texts)
+    stored = (each if isinstance(each, str) else json.dumps(each) for each in texts)
+    return Origin(record.project, record.session_id, sum(map(len, stored)))
 
 
 def hit_of(record):
@@ -296,6 +304,9 @@ class MemoryStore:
         held = self.records(refs)
         texts = {ref: getattr(held[ref], SHAPES[ref.kind].title) for ref in held}
         return {ref: Title(texts[ref], held[ref].project) for ref in held}
+
+    def origins(self, refs):
+        return {ref: origin_of(record) for ref, record in self.records(refs).items()}
 
     def times(self, refs):
         return {ref: record.created_at_epoch for ref, record in self.records(refs).items()}

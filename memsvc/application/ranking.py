@@ -13,6 +13,7 @@ from memsvc.core.fusion import Fused, fuse
 from memsvc.core.ports.store import Hit
 from memsvc.core.query import Query, plain_text
 from memsvc.core.ranking.chores import asks_for_chores, put_behind
+from memsvc.core.ranking.companions import lift_companions
 from memsvc.core.ranking.wordings import combine
 from memsvc.core.recency import boost_recent
 from memsvc.core.records import Kind, Ref
@@ -117,9 +118,11 @@ def _ranked(services: Services, request: SearchRequest, found: Sequence[Candidat
     )
     fused = [_fused(services, each, matching, times) for each in found]
     hits = _hits(fused[0], times) if len(fused) == 1 else _summed_hits(fused, times)
+    is_hybrid = any(each.nearest is not None for each in found)
+    if is_hybrid:
+        hits = lift_companions(hits, services.store.origins(hit.ref for hit in hits))
     named = {ref for each in found for ref, hit in each.lexical.items() if hit.named}
     hits = [replace(hit, named=True) if hit.ref in named else hit for hit in hits]
-    is_hybrid = any(each.nearest is not None for each in found)
     lag = services.semantic.missing() if services.semantic and is_hybrid else ""
     return Ranking(
         _ordered(services, hits, request),

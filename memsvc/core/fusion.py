@@ -26,20 +26,23 @@ class Evidence:
     `coverage` is the share (0-1) of the query's words that the best full-text match holds;
     `lexical_lead` how far that match is ahead, as a share of its score (0-1); `semantic_lead` how
     far the most similar record is ahead in cosine; `length` the logarithm of the query's
-    characters.
+    characters; `discord` how much less similar the best full-text match is than the most similar
+    record, in cosine.
     """
 
     coverage: float
     lexical_lead: float
     semantic_lead: float
     length: float
+    discord: float
 
 
-BIAS: Final = -7.22
-COEFFICIENTS: Final = Evidence(5.02, 1.38, -5.12, 1.25)
+BIAS: Final = -5.6
+COEFFICIENTS: Final = Evidence(4.4, 2.6, -6.5, 1.05, -4.3)
 """The logistic weight of full text: the more of a query the best match holds, the less it is a
 paraphrase; whoever is clearly ahead is trusted; half of a long query says more than half of a short
-one. Fitted by `python -m benchmarks fit`, which also fits without each evaluation set in turn.
+one; words that lead away from all that is similar mislead. Fitted by `python -m benchmarks fit`,
+which also fits without each evaluation set in turn.
 """
 
 
@@ -91,11 +94,14 @@ def evidence(
     """What the candidates and the query show."""
     best, rival = _leaders([*lexical.values(), *[0.0] * RIVAL])
     nearest, other = _leaders(cosines.values())
+    lowest = min(cosines.values(), default=0.0)
+    chosen = (cosines.get(key, lowest) for key, score in lexical.items() if score == best)
     return Evidence(
         coverage=coverage,
         lexical_lead=(best - rival) / best if best else 0.0,
         semantic_lead=nearest - other,
         length=math.log(max(MIN_LENGTH, length)),
+        discord=nearest - max(chosen, default=nearest),
     )
 
 

@@ -13,7 +13,7 @@ from samples import DAY, NOW, TIE
 
 from memsvc.core.economics import Economics
 from memsvc.core.filters import EVERYTHING, Filter
-from memsvc.core.ports.store import Hit, Point, Store, Title
+from memsvc.core.ports.store import Hit, Origin, Point, Store, Title
 from memsvc.core.records import Kind, Observation, Prompt, Record, Ref, Summary, WorkSession
 
 some_kinds = st.lists(st.sampled_from(list(Kind)), min_size=1, unique=True)
@@ -284,3 +284,21 @@ def test_titles_are_the_first_text_of_a_record_with_its_project(store: Store) ->
         refs[2]: Title("A prompt", "Api"),
     }
     assert store.titles([]) == {}
+
+
+def test_origins_are_work_sessions_and_lengths_of_texts(store: Store) -> None:
+    mine = {"project": "Shop", "session_id": "s1", "source": "t", "source_id": "1"}
+    store.write(
+        [
+            Observation(title="Café", narrative="open", facts=("one", "two"), **mine),
+            Summary(request="do it", notes="done", **mine),
+            Prompt(prompt_text="do it", source="t", source_id="1"),
+        ]
+    )
+    refs = [Ref(kind, 1) for kind in Kind]
+    assert store.origins([*refs, Ref(Kind.PROMPT, 2)]) == {
+        refs[0]: Origin("Shop", "s1", len("Café") + len("open") + len('["one", "two"]')),
+        refs[1]: Origin("Shop", "s1", len("do it") + len("done")),
+        refs[2]: Origin("", "", len("do it")),
+    }
+    assert store.origins([]) == {}

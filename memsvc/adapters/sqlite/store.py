@@ -39,7 +39,17 @@ from memsvc.core.economics import Economics
 from memsvc.core.errors import StoreUnavailable
 from memsvc.core.filters import Filter
 from memsvc.core.naming.commits import Commit
-from memsvc.core.ports.store import Hit, Point, Project, Receipt, Terms, Title, Trace, WorkEntry
+from memsvc.core.ports.store import (
+    Hit,
+    Origin,
+    Point,
+    Project,
+    Receipt,
+    Terms,
+    Title,
+    Trace,
+    WorkEntry,
+)
 from memsvc.core.query import Query
 from memsvc.core.records import SHAPES, Kind, Record, Ref, WorkSession, kind_of
 
@@ -384,6 +394,13 @@ class SqliteStore:
     def titles(self, refs: Iterable[Ref]) -> dict[Ref, Title]:
         def read(some: Sequence[Ref]) -> list[tuple[Ref, Title]]:
             return list(records.read_refs(some, partial(records.read_titles, self._read())).items())
+
+        return dict(read_readable(read, list(refs), self._connections.file.note_damage))
+
+    def origins(self, refs: Iterable[Ref]) -> dict[Ref, Origin]:
+        def read(some: Sequence[Ref]) -> list[tuple[Ref, Origin]]:
+            reader = self._read()
+            return list(records.read_refs(some, partial(records.read_origins, reader)).items())
 
         return dict(read_readable(read, list(refs), self._connections.file.note_damage))
 

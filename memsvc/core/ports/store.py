@@ -45,6 +45,15 @@ class Receipt:
     ref: Ref | None
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a record belongs, and how many characters its texts have, lists as JSON."""
+
+    project: str
+    session_id: str
+    length: int
+
+
 WORK: Final = "work"
 """What a trace of a forgotten work session has in place of a kind."""
 
@@ -382,6 +391,9 @@ class Store(Protocol):
         """The titles of these records, which cost less than the records; those that do not exist
         are left out.
         """
+
+    def origins(self, refs: Iterable[Ref]) -> dict[Ref, Origin]:
+        """The work sessions and lengths of these records; those that do not exist are left out."""
 
     def times(self, refs: Iterable[Ref]) -> dict[Ref, int]:
         """When these records were made (ms); those that do not exist are left out."""

@@ -1,1 +1,1 @@
-"""What ranking knows beyond words: several wordings, chores, and records that are alike."""
+"""What ranking knows beyond words: wordings, chores, twins, and records of one work session."""
