@@ -32,16 +32,15 @@ def bring_back(path: Path, step_count: int) -> None:
 
 
 def _bring_back_columns(connection: sqlite3.Connection, known: sqlite3.Connection) -> None:
-    """Drop the columns of later steps, and bring back the views that they changed."""
-    views = dict(known.execute(_VIEWS))
+    """Bring back the views that later steps changed, and drop the columns that they added."""
     for name, _ in connection.execute(_VIEWS).fetchall():
         connection.execute(f"DROP VIEW {name}")
+    for _, sql in known.execute(_VIEWS):
+        connection.execute(sql)
     tables = {name for name, _ in known.execute(_COLUMNS)}
     for table, column in set(connection.execute(_COLUMNS)) - set(known.execute(_COLUMNS)):
         if table in tables:
             connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
-    for sql in views.values():
-        connection.execute(sql)
 
 
 def _raw(path: Path) -> contextlib.closing[sqlite3.Connection]:

@@ -4,13 +4,16 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from click.testing import CliRunner, Result
 from fake_semantic import indexed
 from flask.testing import FlaskClient
 from samples import DAY, NOW
+from workers import Worker
 
 from memsvc.adapters.sqlite.store import SqliteStore
 from memsvc.application.services import Services
 from memsvc.core.records import Observation
+from memsvc.entrypoints.cli.main import memsvc
 from memsvc.entrypoints.http.app import create_app
 
 FIX = "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678"
@@ -156,3 +159,16 @@ def test_what_is_neither_a_number_nor_a_hash_is_refused(get: Callable[..., Any])
         detail = get(f"/api/observation/{name}", status=400)["detail"]
         assert "the hash of a commit (7 digits or more)" in detail
     assert "a commit hash" in get("/api/observations/batch", status=400, ids="abc")["detail"]
+
+
+def test_the_command_line_reads_a_commit_by_its_hash(live: Worker) -> None:
+    def run(*words: str) -> Result:
+        return CliRunner().invoke(memsvc, words, env={"MEMSVC_PORT": live.port})
+
+    sent = {"title": "Fix rounding", "source": "git:shop", "source_id": FIX, "author": "Zoë"}
+    assert live.post("/api/observations", sent).status_code == 201
+    for words in (("read", FIX[:7]), ("show", "observation", FIX), ("search", "author:zoe")):
+        assert "Fix rounding" in run(*words).stdout
+    assert "No record has the commit abcdef1" in run("read", "abcdef1").stdout
+    missing = run("show", "observation", "abcdef1")
+    assert (missing.exit_code, "No record has the commit" in missing.stderr) == (4, True)
