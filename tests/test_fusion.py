@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memsvc.core.fusion import MIN_LENGTH, MIN_SCALED, Fused, evidence, fuse, weighted
+from memsvc.core.fusion import (
+    MIN_LENGTH,
+    MIN_SCALED,
+    Fused,
+    evidence,
+    full_text_weight,
+    fuse,
+)
 
 LEXICAL = st.dictionaries(st.integers(0, 12), st.floats(0, 1), max_size=8)
 COSINES = st.dictionaries(st.integers(0, 12), st.floats(-1, 1), max_size=8)
@@ -109,13 +116,23 @@ def test_nothing_joined_with_nothing_is_nothing() -> None:
 
 
 def test_the_best_on_both_sides_is_as_relevant_as_its_sides_say() -> None:
-    """With .9 for full text, the weights apply to .9 * .5 + .1 * .8."""
-    fused = weighted({1: 0.5, 2: 0.25}, {1: 0.8, 3: 0.4}, weight=0.9, best=0.53)
-    assert parts_of(fused) == {
-        1: pytest.approx((0.477, 0.053)),
-        2: pytest.approx((0.477 * MIN_SCALED, 0)),
-        3: pytest.approx((0, 0.053 * MIN_SCALED)),
+    """With weight a for full text, the weights apply to a * .5 + (1 - a) * .8."""
+    words, near = {1: 0.5, 2: 0.25}, {1: 0.8, 3: 0.4}
+    a = full_text_weight(evidence(words, near, 1.0, USUAL))
+    best = a * 0.5 + (1 - a) * 0.8
+    assert parts_of(fuse(words, near, 1.0, USUAL)) == {
+        1: pytest.approx((best * a, best * (1 - a))),
+        2: pytest.approx((best * a * MIN_SCALED, 0)),
+        3: pytest.approx((0, best * (1 - a) * MIN_SCALED)),
     }
+
+
+def test_words_that_lead_away_from_all_similar_records_weigh_less() -> None:
+    near = rivalled(0.7, 2)
+    agreed, misled = {2: 0.9, 12: 0.5}, {12: 0.9, 2: 0.5}
+    weights = [full_text_weight(evidence(each, near, 0.5, USUAL)) for each in (agreed, misled)]
+    assert weights[0] > weights[1]
+    assert evidence(agreed, near, 0.5, USUAL).discord == 0
 
 
 def test_the_evidence_is_how_far_the_best_are_ahead_of_those_five_places_behind() -> None:

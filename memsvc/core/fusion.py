@@ -68,16 +68,11 @@ def fuse(
     of full text, a record gets a * lexical + (1 - a) * cosine. The result is multiplied by the
     quality of the best candidates, so that relevance is comparable between queries.
     """
-    weight = _weight(lexical, cosines, evidence(lexical, cosines, coverage, length))
-    nearest = max(0.0, max(cosines.values(), default=0.0))
-    best = weight * max(lexical.values(), default=0.0) + (1 - weight) * min(1.0, nearest)
-    return weighted(lexical, cosines, weight, best)
-
-
-def weighted(
-    lexical: Mapping[Key, float], cosines: Mapping[Key, float], weight: float, best: float = 1.0
-) -> dict[Key, Fused]:
-    """The candidates fused with a weight of full text; none is more relevant than `best`."""
+    weight = full_text_weight(evidence(lexical, cosines, coverage, length))
+    if not lexical or not cosines:  # what one ranking alone found needs no weighing
+        weight = 1.0 if lexical else 0.0
+    nearest = min(1.0, max(0.0, max(cosines.values(), default=0.0)))
+    best = weight * max(lexical.values(), default=0.0) + (1 - weight) * nearest
     lexical_scores, semantic_scores = _rescaled(lexical), _rescaled(cosines)
     return {
         key: Fused(
@@ -86,6 +81,12 @@ def weighted(
         )
         for key in {**lexical_scores, **semantic_scores}
     }
+
+
+def full_text_weight(shown: Evidence) -> float:
+    """The weight of full text (0-1), a logistic function of the evidence."""
+    pairs = zip(astuple(COEFFICIENTS), astuple(shown), strict=True)
+    return 1 / (1 + math.exp(-BIAS - sum(coefficient * value for coefficient, value in pairs)))
 
 
 def evidence(
@@ -103,14 +104,6 @@ def evidence(
         length=math.log(max(MIN_LENGTH, length)),
         discord=nearest - max(chosen, default=nearest),
     )
-
-
-def _weight(lexical: Mapping[Key, float], cosines: Mapping[Key, float], shown: Evidence) -> float:
-    """The weight of full text; where only one ranking has candidates, it alone counts."""
-    if not lexical or not cosines:
-        return 1.0 if lexical else 0.0
-    pairs = zip(astuple(COEFFICIENTS), astuple(shown), strict=True)
-    return 1 / (1 + math.exp(-BIAS - sum(coefficient * value for coefficient, value in pairs)))
 
 
 def _leaders(values: Iterable[float]) -> tuple[float, float]:
