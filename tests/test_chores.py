@@ -14,7 +14,7 @@ from memsvc.core.records import Prompt
 
 CHORES = """
 Release 1.2|Release v1.0a9|release: 2.0|release version 3.1.2|Prepare for release|1.2.3
-start version 2.1|Bump version to 1.1.0a2|Bump version to 1.0.0b9 (#1687)|Update poetry.lock
+start version 2.1|Bump Black to black==26.3.1|Bump version to 1.1.0a2|Update poetry.lock
 build(deps): bump x from 1.0 to 2.0|Update dependencies|Upgrade dependencies (#17)|Ran cog
 Update CHANGELOG.md (#1063)|docs: update changelog for v13.15.3|Fix typo|Fixed typos in README
 chore: merge changelog from 2.3.4 (#10839)|Fixed a typo, refs #12|Fix lint|Applied Black|Formatting
