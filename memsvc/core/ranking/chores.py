@@ -32,7 +32,8 @@ _CHORES: Final = (
     rf"{_VERSION}(?:\ release)?",
     # "Bump x from 1.0 to 2.0", "Bump version", "Update CHANGELOG", "Update dependencies"
     rf"""(?:bump|pin|upgrade|update)\w*\ .*
-        \b(?:from\ ['"`]?v?\d\S*\ to\ ['"`]?v?\d\S*|to\ (?:[\w.-]+==)?['"`]?{_VERSION}['"`]?)(?:\ in\ \S+)?""",
+        \b(?:from\ ['"`]?v?\d\S*\ to\ ['"`]?v?\d\S*|to\ (?:[\w.-]+==)?['"`]?{_VERSION}['"`]?)
+        (?:\ in\ \S+)?""",
     rf"bump\w*\ (?:(?:the\ )?(?:[\w.-]+\ )?(?:version|deps|dependencies)\b.*|{_VERSION})",
     rf"""(?:update|upgrade|bump|regenerate|refresh|merge|sync)\w*\ {_KEPT}
         (?:\ (?:from|for|to|in)\b.*)?""",
