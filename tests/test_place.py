@@ -77,7 +77,7 @@ def search(request: pytest.FixtureRequest, worker: Worker) -> Search:
     return by_command if request.param == "command" else by_tool
 
 
-OURS = "scope: project shop (of this folder; --all-projects widens)"
+OURS = "scope: shop (--all-projects widens)"
 
 
 def is_ours(text: str) -> bool:
@@ -185,7 +185,7 @@ def test_around_a_record_its_own_project_is_shown(worker: Worker, repository: Pa
     text = run(worker, repository, "timeline", "3")
     assert "checkout of the docs" in text
     assert "first checkout" not in text
-    assert "scope: project docs (of 3; --all-projects widens)" in text
+    assert "scope: docs (of 3; --all-projects widens)" in text
 
 
 def test_the_page_of_recent_work_is_that_of_the_folder(

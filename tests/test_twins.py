@@ -72,7 +72,6 @@ def test_cherry_picks_and_reverts_share_the_best_row(
     assert (page["count"], page["total"], page["folded"]) == (2, 4, 2)
     assert page["next_offset"] is None
     text = own_client.get(f"{PATH}?query=fix+pool&render=text").get_data(as_text=True)
-    assert "2 alike share a row" in text
     assert "Fix the pool (#1) +2 alike: #3 #2 |" in text
 
 

@@ -13,6 +13,8 @@ from memsvc.core.records import SHAPES, Kind, Ref
 WHOLE: Final = "whole"
 """In a row instead of the cost of reading: the title has all the words of the record."""
 
+_WORDS: Final = ("query", "also")
+
 _COMMIT = re.compile(r"\b([0-9a-f]{10})[0-9a-f]{30}\b")
 _MAY_NAME_COMMITS = {"source_id", *(name for shape in SHAPES.values() for name in shape.texts)}
 
@@ -45,22 +47,20 @@ def _header(page: Page, this: int) -> str:
     shown = f"{len(page.rows)} of {page.total}"
     if page.offset:
         shown = f"{page.offset + 1}-{page.offset + len(page.rows)} of {page.total}"
-    facts = [shown, *_folded(page.folded), page.strategy, *_window(page), f"{this} tokens"]
-    if page.format == "index" and (costs := sum(map(cost_as_text, page.records))):
-        facts.append(f"{costs} to read all")
+    facts = [shown, page.strategy, *_window(page), f"{this} tokens"]
     facts += [
-        f"{name}: {_as_line(value)}" for name, value in page.echo.items() if _adds_something(value)
+        f"{name}: {_as_line(value)}"
+        for name, value in page.echo.items()
+        if _adds_something(name, value)
     ]
     return " · ".join(facts)
 
 
-def _folded(count: int) -> list[str]:
-    return [f"{count} alike share a row"] if count else []
-
-
-def _adds_something(value: Any) -> bool:
-    """Whether an echo adds anything to the rows: an anchor that is a record is one of them."""
-    return bool(value) and not (isinstance(value, Mapping) and "ref" in value)
+def _adds_something(name: str, value: Any) -> bool:
+    """Whether an echo adds anything: who asked knows the words, and an anchor may be a row."""
+    return (
+        bool(value) and name not in _WORDS and not (isinstance(value, Mapping) and "ref" in value)
+    )
 
 
 def _window(page: Page) -> list[str]:

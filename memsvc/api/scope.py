@@ -25,13 +25,13 @@ def scoped(operation: Operation, services: Services, call: Call) -> tuple[Call, 
         return call, ""
     anchor = call.values.get("anchor")
     if isinstance(anchor, Ref) and (record := services.store.records([anchor]).get(anchor)):
-        project, whose = record.project, f"of {anchor}"
+        project, whose = record.project, f"of {anchor}; "
     else:
-        project, whose = project_of_folder(services.store, folder), "of this folder"
+        project, whose = project_of_folder(services.store, folder), ""
     if not project:
         return call, f"all projects (nothing is stored of {folder}, this folder)"
     within = replace(call, values={**call.values, "project": [project]})
-    return within, f"project {project} ({whose}; {WIDER})"
+    return within, f"{project} ({whose}{WIDER})"
 
 
 def _names_project(call: Call) -> bool:
