@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from fake_semantic import WordEmbedder
+from fake_semantic import WordEmbedder, indexed
+from samples import named
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import WhitespaceSplit
@@ -22,10 +23,12 @@ from benchmarks.http_client import url
 from benchmarks.metrics import average, percentile, score
 from benchmarks.savings import missed
 from benchmarks.tables import table
-from benchmarks.ways_to_rank import WAYS, patched, without_title
+from benchmarks.ways_to_rank import WAYS, Partial, patched, without_title
+from memsvc.adapters.sqlite.store import SqliteStore
+from memsvc.adapters.sqlite.vectors import SqliteVectors
 from memsvc.application.semantic.index_sync import embed_record
 from memsvc.core import fusion
-from memsvc.core.records import Observation
+from memsvc.core.records import Kind, Observation
 from memsvc.core.semantic import passages
 
 TITLES = ("Fixed the login redirect", "Cache warms slowly", "Retry uploads in src/upload.py")
@@ -208,6 +211,23 @@ def test_ablation_ranks_the_sets_in_every_way(sets: Path) -> None:
     assert rows["fused"]["-fused"] == "+0.0000"
     for row in (rows["full text"], rows["fused"], rows["index chroma"]):
         assert (row["first keywords"], row["second paraphrase"]) == (1, 1)
+
+
+def test_a_random_share_of_the_records_is_as_if_it_waited(own_store: SqliteStore) -> None:
+    own_store.write([named(f"n{number}") for number in range(40)])
+    semantic = indexed(own_store)
+    whole, ids, name = (
+        SqliteVectors(own_store.connections),
+        range(1, 41),
+        WordEmbedder().fingerprint,
+    )
+    half = Partial(own_store.connections, 0.5)
+    held = half.embedded_among(Kind.OBSERVATION, ids, name)
+    assert 10 < len(held) < 30
+    assert set(half.vectors(Kind.OBSERVATION, ids, name)) == held
+    embedded = {each.ref.id for each in half.changes(0, 99, name) if each.embedded}
+    assert embedded == held < set(whole.vectors(Kind.OBSERVATION, ids, name))
+    semantic.stop()
 
 
 @pytest.mark.parametrize("body", ["short", "word " * 100])
