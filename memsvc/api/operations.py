@@ -293,7 +293,7 @@ OPERATIONS: tuple[Operation, ...] = (
         argument="query",
         tool=Tool(
             "search",
-            "Start here. Returns an index: ref, date, type, title, tokens to read.",
+            "Start here. Returns rows: ref, date, type, title, tokens to read.",
         ),
     ),
     Operation(
@@ -308,7 +308,7 @@ OPERATIONS: tuple[Operation, ...] = (
         parameters={
             **parameters.query(required=True, description="what to look for, in any words"),
             **parameters.limit("records to return", 5, 100),
-            "days_back": parameters.number("only the last N days; default: all", None, 1, 36500),
+            "days_back": parameters.number("the last N days", None, 1, 36500),
             **parameters.filters(*ALL),
             **parameters.kinds(),
             **parameters.answer_format(),

@@ -256,9 +256,7 @@ def query(*, required: bool, description: str = SYNTAX) -> Fields:
 
 def also() -> Fields:
     """The other wordings of a query."""
-    description = (
-        f"another wording, ranked by itself and summed; up to {MAX_WORDINGS}, no filters in it"
-    )
+    description = f"another wording, without filters; up to {MAX_WORDINGS}"
     too_many = f"allowed: at most {MAX_WORDINGS}"
     return {
         "also": Wordings(
@@ -270,7 +268,7 @@ def also() -> Fields:
 
 
 def anchor(*, required: bool) -> Fields:
-    description = "a record (123, #123, S12, P9) or a date"
+    description = "a ref (123, S12, P9) or a date"
     return {"anchor": AnchorField(required=required, metadata={"description": description})}
 
 
@@ -296,7 +294,7 @@ def project() -> Fields:
 
 def of_folder() -> Fields:
     """The parameters of a search that knows the folder of whoever asks."""
-    whose = "what here is: name or first commit of a folder; commands and tools give it"
+    whose = "what here is: a name or a first commit"
     project = text_list(f"default: here; {ALL_PROJECTS}: all")
     return {FIELDS["project"].parameter: project, **seldom({FOLDER: text(whose)})}
 
@@ -306,7 +304,7 @@ def kinds() -> Fields:
     field = CommaList(
         fields.String(validate=one_of),
         load_default=list(map(str, Kind)),
-        metadata={"description": f"record kinds: {', '.join(Kind)}"},
+        metadata={"description": "kinds of record"},
     )
     return {"kinds": field}
 
@@ -393,7 +391,7 @@ def dry_run() -> Fields:
 
 
 def rendering() -> Fields:
-    description = "text: compact text; same as the header Accept: text/markdown"
+    description = "text: compact text, as with Accept: text/markdown"
     return seldom({"render": choice(description, None, "json", "text")})
 
 
