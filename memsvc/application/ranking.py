@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
+from operator import mul
 from typing import Final
 
 from memsvc.application.requests import SearchRequest
@@ -49,12 +50,14 @@ Cosines = Mapping[Ref, float]
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """What one wording found: full-text matches and cosines; `nearest` is None without semantic
-    search, and `degraded` then says why, if there is a reason.
+    """What one wording found: full-text matches, how much of its words the best of them holds, and
+    cosines; `nearest` is None without semantic search, and `degraded` then says why, if there is a
+    reason.
     """
 
     query: Query
     lexical: Mapping[Ref, Hit]
+    coverage: float
     nearest: Cosines | None
     degraded: str = ""
 
@@ -67,8 +70,9 @@ def rank_candidates(services: Services, request: SearchRequest) -> Ranking:
     for each in asked:
         if services.semantic and (text := _plain_text(each)):
             services.semantic.prepare(text)  # it is embedded while full text is searched
+    has_recent = cache(partial(_has_recent, services, request))
     lexical = [
-        [hit for kind in request.kinds for hit in _lexical(services, each, kind, request.query)]
+        [hit for kind in request.kinds for hit in _lexical(services, each, kind, has_recent)]
         for each in asked
     ]
     found = _candidates(services, asked, lexical, partial(_nearest, services, asked))
@@ -91,6 +95,10 @@ def _candidates(
     near: Callable[[], Sequence[Cosines | None]],
 ) -> list[Candidates]:
     """Full-text matches with the cosines of similar records, or with the reason why not."""
+    # while the texts are embedded
+    coverages = [
+        _coverage(services, each.query, hits) for each, hits in zip(asked, lexical, strict=True)
+    ]
     degraded = ""
     try:
         nearest = near()
@@ -99,8 +107,8 @@ def _candidates(
     if not degraded and any(_plain_text(each) for each in asked) and None in nearest:
         degraded = services.no_semantic
     return [
-        Candidates(each.query, {hit.ref: hit for hit in hits}, cosines, degraded)
-        for each, hits, cosines in zip(asked, lexical, nearest, strict=True)
+        Candidates(each.query, {hit.ref: hit for hit in hits}, coverage, cosines, degraded)
+        for each, hits, coverage, cosines in zip(asked, lexical, coverages, nearest, strict=True)
     ]
 
 
@@ -111,7 +119,7 @@ def _ranked(services: Services, request: SearchRequest, found: Sequence[Candidat
     times |= services.store.times(
         {ref for each in found for ref in each.nearest or () if ref not in times}
     )
-    fused = [_fused(services, each, matching, times) for each in found]
+    fused = [_fused(each, matching, times) for each in found]
     hits = _hits(fused[0], times) if len(fused) == 1 else _summed_hits(fused, times)
     is_hybrid = any(each.nearest is not None for each in found)
     lag = services.semantic.missing() if services.semantic and is_hybrid else ""
@@ -149,20 +157,22 @@ def _ordered(services: Services, hits: Iterable[Hit], request: SearchRequest) ->
     return boost_recent(best_first, request.window_start, latest)
 
 
-def _lexical(services: Services, request: SearchRequest, kind: Kind, whole: Query) -> list[Hit]:
-    """The best matches, overall and inside the window: old ones must not crowd out recent ones.
-
-    `whole` stands for all wordings: whether any match is recent is counted once.
-    """
+def _lexical(
+    services: Services, request: SearchRequest, kind: Kind, has_recent: Callable[[Kind], bool]
+) -> list[Hit]:
+    """The best matches, overall and inside the window: old ones must not crowd out recent ones."""
     store, query = services.store, request.query
     best = store.rank(kind, query, request.selection, DEPTH)
-    if request.window_start is None or len(best) < DEPTH:
-        return best
-    since = replace(request.selection, since=request.window_start)
-    if not store.count_matches(kind, whole, since):
+    if request.window_start is None or len(best) < DEPTH or not has_recent(kind):
         return best
     inside = _window(services, request, request.window_start)
     return best + store.rank(kind, query, inside, DEPTH)
+
+
+def _has_recent(services: Services, request: SearchRequest, kind: Kind) -> bool:
+    """Whether anything since the start of the window matches, by any wording."""
+    since = replace(request.selection, since=request.window_start)
+    return services.store.count_matches(kind, request.query, since) > 0
 
 
 def _nearest(services: Services, asked: Sequence[SearchRequest]) -> Sequence[Cosines | None]:
@@ -206,9 +216,7 @@ def _window(services: Services, request: SearchRequest, start: int) -> Filter:
     return replace(request.selection, since=start, until=services.latest)
 
 
-def _fused(
-    services: Services, found: Candidates, matching: set[Ref], times: Mapping[Ref, int]
-) -> dict[Ref, Fused]:
+def _fused(found: Candidates, matching: set[Ref], times: Mapping[Ref, int]) -> dict[Ref, Fused]:
     """The candidates of one wording that exist, fused if there is semantic search."""
     lexical = {ref: hit.relevance for ref, hit in found.lexical.items()}
     if found.nearest is None:
@@ -217,8 +225,7 @@ def _fused(
     cosines = {
         ref: cosine for ref, cosine in found.nearest.items() if ref in lexical or ref in added
     }
-    coverage = _coverage(services, found.query, found.lexical.values())
-    fused = fuse(lexical, cosines, coverage)
+    fused = fuse(lexical, cosines, found.coverage)
     return {ref: parts for ref, parts in fused.items() if ref in times}
 
 
@@ -231,18 +238,22 @@ def _hits(fused: Mapping[Ref, Fused], times: Mapping[Ref, int]) -> list[Hit]:
 
 def _summed_hits(fused: Sequence[Mapping[Ref, Fused]], times: Mapping[Ref, int]) -> list[Hit]:
     """The candidates of several wordings, each with the share of each wording."""
-    hits = []
     relevances = [{ref: parts.relevance for ref, parts in each.items()} for each in fused]
-    for ref, contributions in combine(relevances).items():
-        relevance = sum(contributions)
-        shares = tuple(part / (relevance or 1.0) for part in contributions)
-        semantic = sum(
-            share * _semantic_share(each[ref])
-            for share, each in zip(shares, fused, strict=True)
-            if share
-        )
-        hits.append(Hit(ref, times[ref], relevance, semantic_share=semantic, shares=shares))
-    return hits
+    semantic = [{ref: _semantic_share(parts) for ref, parts in each.items()} for each in fused]
+    return [
+        _summed_hit(ref, times[ref], parts, [each.get(ref, 0.0) for each in semantic])
+        for ref, parts in combine(relevances).items()
+    ]
+
+
+def _summed_hit(ref: Ref, moment: int, parts: Sequence[float], semantic: Sequence[float]) -> Hit:
+    relevance = sum(parts)
+    shares = tuple([part / (relevance or 1.0) for part in parts])
+    return Hit(
+        *(ref, moment, relevance),
+        semantic_share=sum(map(mul, shares, semantic)),
+        shares=shares,
+    )
 
 
 def _semantic_share(parts: Fused) -> float:
