@@ -319,7 +319,7 @@ OPERATIONS: tuple[Operation, ...] = (
         text=write_matches,
         tool=Tool(
             "search_memories",
-            "Use it when search finds nothing. Returns an index with match percent.",
+            "Use it when search finds nothing. Returns rows with match percent.",
         ),
     ),
     Operation(
@@ -341,7 +341,7 @@ OPERATIONS: tuple[Operation, ...] = (
         example={"anchor": "2026-10-13", "depth_before": "2", "depth_after": "2"},
         errors=ONE_RECORD,
         argument="anchor",
-        tool=Tool("timeline", "Returns an index."),
+        tool=Tool("timeline", "Returns rows."),
     ),
     Operation(
         name="batch",
