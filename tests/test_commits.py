@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 from fake_semantic import indexed
 from flask.testing import FlaskClient
+from pages import matches_of
 from samples import DAY, NOW
 from workers import Worker
 
@@ -90,7 +91,7 @@ def test_totals_and_pages_count_the_commit_once(get: Callable[..., Any], order: 
     total = get("/api/search/observations", **given)["total"]
     assert total >= 6
     pages = [get("/api/search/observations", **given, offset=n) for n in range(total + 1)]
-    ids = [row["id"] for page in pages for row in page["results"]]
+    ids = [ref for page in pages for ref in matches_of(page)]
     assert len(ids) == len(set(ids)) == total
 
 
@@ -98,7 +99,7 @@ def test_filters_hold_for_a_commit_too(get: Callable[..., Any]) -> None:
     for given in ({"project": "api"}, {"dateStart": "30d"}, {"type": "decision"}):
         assert "Fix rounding of totals" not in titles(get("/api/search", query=FIX, **given))
     found = get("/api/search/observations", query="f00df00d", project="fork")
-    assert [row["project"] for row in found["results"]] == ["fork"]
+    assert (found["project"], found["count"]) == ("fork", 1)
     assert (
         titles(get("/api/search/observations", query=f"{FIX} -rounding"))[0]
         != titles(get("/api/search/observations", query=FIX))[0]

@@ -88,7 +88,7 @@ def test_an_unknown_parameter_names_the_nearest(refuse: Any, given_: str, near: 
 
 def test_an_unknown_parameter_like_no_other_names_those_there_are(refuse: Any) -> None:
     assert "depth_before" in refuse("/api/context/timeline", anchor="1", zzz="1")["detail"]
-    assert "allowed: render" in refuse("/api/projects", zzz="1")["detail"]
+    assert "allowed: folder, render" in refuse("/api/projects", zzz="1")["detail"]
 
 
 def test_every_parameter_in_error_is_told_at_once(refuse: Any) -> None:

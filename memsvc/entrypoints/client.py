@@ -9,10 +9,9 @@ import requests
 
 from memsvc.answers.quoting import visible
 from memsvc.configuration.settings import Settings, worker_url
-from memsvc.core.errors import StoreUnavailable
+from memsvc.core.errors import MISSING, StoreUnavailable
 from memsvc.entrypoints.token_file import read_token
 from memsvc.entrypoints.worker_file import read_worker_file
-from memsvc.schemas.parameters import MISSING
 
 PROBE_SECONDS = (0.5, 1.25)
 """Timeouts in seconds for the health check: to connect and to read. Together below 2."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 from marshmallow import RAISE, Schema, ValidationError, fields, validate
 
 from memsvc.core.dates import FORMS, Date, read_date
-from memsvc.core.errors import BadRequest
+from memsvc.core.errors import MISSING, BadRequest
 from memsvc.core.filters import FIELDS, FilterField
 from memsvc.core.naming.commits import FULL, MIN_DIGITS, Commit, parse_commit
 from memsvc.core.query import MAX_LENGTH
@@ -46,9 +46,6 @@ MAX_ERRORS: Final = 20
 
 MAX_SHOWN: Final = 80
 """Characters of a given value that an error repeats."""
-
-MISSING: Final = "missing; it is required"
-"""What an error says of a required parameter, beside its name."""
 
 MAX_ID: Final = 10**15
 """The highest number of a record."""
@@ -349,7 +346,7 @@ def depth_or_end() -> Fields:
 
 
 def budget(default: int | None = None, ceiling: int | None = None) -> Fields:
-    description = "maximum tokens in the answer"
+    description = "tokens at most in the answer"
     description += f"; never more than {ceiling}" if ceiling else ""
     return {"max_tokens": number(description, default, MIN_BUDGET, 1_000_000)}
 
@@ -400,10 +397,10 @@ def paging() -> Fields:
     order = "default: relevance with a query, else date_desc"
     explain = "1: explain each score"
     return {
-        **limit("records per page", 20, 100),
+        **limit("rows per page", 20, 100),
         **seldom(
             {
-                "offset": number("records to skip", 0, 0, 100_000_000),
+                "offset": number("rows to skip", 0, 0, 100_000_000),
                 "orderBy": choice(order, None, "relevance", "date_desc", "date_asc"),
             }
         ),

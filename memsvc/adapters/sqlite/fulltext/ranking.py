@@ -290,7 +290,7 @@ def _source(
     # CROSS JOIN keeps the index outermost; newer planners would otherwise scan the table.
     record = f"CROSS JOIN {search.table} AS record ON record.id = {fts}.rowid"
     table = f"{fts} {record}" if joined or "record." in condition else fts
-    found = any(any_of) or search.required
+    found = any(any_of) or any(each.required for each in search.query.wordings)
     match = search.match(*any_of) if found else _NOTHING
     return f"FROM {table} WHERE {fts} MATCH ? AND ({condition})", [match, *parameters]
 
