@@ -306,9 +306,9 @@ OPERATIONS: tuple[Operation, ...] = (
         run=search_memories,
         kinds=ALL,
         parameters={
-            **parameters.query(required=True, description="what to look for, in any words"),
-            **parameters.limit("records to return", 5, 100),
-            "days_back": parameters.number("only the last N days; default: all", None, 1, 36500),
+            **parameters.query(required=True, description="in any words"),
+            **parameters.limit("records", 5, 100),
+            "days_back": parameters.number("only the last N days", None, 1, 36500),
             **parameters.filters(*ALL),
             **parameters.kinds(),
             **parameters.answer_format(),
@@ -333,9 +333,7 @@ OPERATIONS: tuple[Operation, ...] = (
         kinds=ALL,
         parameters={
             **parameters.anchor(required=False),
-            **parameters.query(
-                required=False, description="words whose best match becomes the anchor"
-            ),
+            **parameters.query(required=False, description="its best match becomes the anchor"),
             **_around(),
         },
         example={"anchor": "2026-10-13", "depth_before": "2", "depth_after": "2"},

@@ -247,7 +247,7 @@ def seldom(members: Fields) -> Fields:
     return members
 
 
-SYNTAX = 'words to look for; "a phrase", -without, prefix*, title:word, file:path, type:bugfix'
+SYNTAX = 'words; "a phrase", -without, prefix*, title:word, file:path, type:bugfix'
 
 
 def query(*, required: bool, description: str = SYNTAX) -> Fields:
@@ -256,9 +256,7 @@ def query(*, required: bool, description: str = SYNTAX) -> Fields:
 
 def also() -> Fields:
     """The other wordings of a query."""
-    description = (
-        f"another wording, ranked by itself and summed; up to {MAX_WORDINGS}, no filters in it"
-    )
+    description = f"another wording, without filters; up to {MAX_WORDINGS}"
     too_many = f"allowed: at most {MAX_WORDINGS}"
     return {
         "also": Wordings(
@@ -270,7 +268,7 @@ def also() -> Fields:
 
 
 def anchor(*, required: bool) -> Fields:
-    description = "a record (123, #123, S12, P9) or a date"
+    description = "a record (123, S12, P9) or a date"
     return {"anchor": AnchorField(required=required, metadata={"description": description})}
 
 
@@ -342,7 +340,7 @@ def depth_or_end() -> Fields:
         f"records {side} ({DEFAULT_DEPTH}; with end {default})"
         for side, default in (("before", 0), ("after", MAX_DEPTH))
     )
-    end = "show all to this date"
+    end = "all to this date"
     return {
         "end": DateField(metadata={"description": end}),
         "depth_before": number(before, None, 0, MAX_DEPTH),
@@ -351,7 +349,7 @@ def depth_or_end() -> Fields:
 
 
 def budget(default: int | None = None, ceiling: int | None = None) -> Fields:
-    description = "maximum tokens in the answer"
+    description = "tokens in the answer"
     description += f"; never more than {ceiling}" if ceiling else ""
     return {"max_tokens": number(description, default, MIN_BUDGET, 1_000_000)}
 
@@ -361,7 +359,7 @@ def limit(description: str, default: int | None, high: int) -> Fields:
 
 
 def dates() -> Fields:
-    days = f"the last N days, or all; with a query the last {DEFAULT_DAYS} come first"
+    days = f"the last N, or all; with a query the last {DEFAULT_DAYS} come first"
     during = "2021-01, 2021-W02, last week or 7d"
     return {
         "during": DateField(metadata={"description": during}),
@@ -400,9 +398,9 @@ def rendering() -> Fields:
 def paging() -> Fields:
     """The parameters of every search besides its query and its filters."""
     order = "default: relevance with a query, else date_desc"
-    explain = "1: explain each score"
+    explain = "1: explain scores"
     return {
-        **limit("records per page", 20, 100),
+        **limit("records", 20, 100),
         **seldom(
             {
                 "offset": number("records to skip", 0, 0, 100_000_000),
