@@ -94,6 +94,20 @@ def test_others_keep_their_rows(
     assert "folded" not in page
 
 
+def test_a_common_subject_alone_is_no_reason_to_share_a_row(
+    own_client: FlaskClient, own_store: SqliteStore
+) -> None:
+    write(
+        own_store,
+        named("Fix tests", NOW),
+        named("Fix tests", NOW - DAY),
+        named("Fix tests", NOW - 2 * DAY, files_modified=("tests/a.py",)),
+        named("Fix tests (#2)", NOW - 3 * DAY, files_modified=("tests/a.py",)),
+    )
+    page = get(own_client, PATH, query="tests")
+    assert [row.get("twins") for row in rows_of(page)] == [None, None, ["4"]]
+
+
 def test_prompts_are_moments_and_never_folded(
     own_client: FlaskClient, own_store: SqliteStore
 ) -> None:
@@ -120,7 +134,8 @@ def test_full_records_are_given_one_by_one(own_client: FlaskClient, own_store: S
 def test_many_twins_take_several_rows_that_name_them_all(
     own_client: FlaskClient, own_store: SqliteStore
 ) -> None:
-    write(own_store, *(named("Fix the pool", NOW - n) for n in range(MAX_TWINS + 3)))
+    said = {"narrative": "It leaked."}
+    write(own_store, *(named("Fix the pool", NOW - n, **said) for n in range(MAX_TWINS + 3)))
     first, second = rows_of(get(own_client, PATH, query="pool"))
     assert (len(first["twins"]), len(second["twins"])) == (MAX_TWINS, 1)
 

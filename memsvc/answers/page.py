@@ -123,15 +123,14 @@ def name_projects(page: Page) -> Page:
     asked = page.echo.get("project", next(iter(projects), ""))
     if {name.casefold() for name in projects} != {asked.casefold()}:
         return replace(page, rows=tuple(map(_with_bare_children, page.rows)))
-    rows = tuple(
-        _with_bare_children(row) if row["kind"] == "work_session" else _without_project(row)
-        for row in page.rows
-    )
-    return replace(page, rows=rows, project=asked)
+    rows = (row if row["kind"] == "work_session" else _without_project(row) for row in page.rows)
+    return replace(page, rows=tuple(map(_with_bare_children, rows)), project=asked)
 
 
 def _with_bare_children(row: Row) -> Row:
-    """A row without the projects of the records in it."""
+    """A work session without the projects of the records in it; any other row as it is."""
+    if row["kind"] != "work_session":
+        return row
     return {
         name: [_without_project(child) for child in value] if isinstance(value, list) else value
         for name, value in row.items()

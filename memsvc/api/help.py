@@ -136,7 +136,7 @@ def help_text(catalogue: Mapping[str, Any]) -> str:
     )
     blocks = [head, *map(_operation_text, catalogue["operations"])]
     if words := catalogue.get("vocabulary"):
-        blocks.append(f"## Dates\n\n{catalogue['dates']}.\n")
+        blocks.append(f"Dates: {catalogue['dates']}.\n")
         blocks += ["## In use\n", *(f"- {name}: {_counted(words[name])}\n" for name in words)]
     return visible("\n".join(blocks))
 

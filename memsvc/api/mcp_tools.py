@@ -20,7 +20,7 @@ GUIDE, GUIDE_ALIAS = "__IMPORTANT", "important_workflow"
 alias.
 """
 
-FIXED_PARAMETERS = {"format": "index", "render": "text", FOLDER: ""}
+FIXED_PARAMETERS = {"format": "index", "render": "text", "explain": "", FOLDER: ""}
 """Parameters that tools do not offer, with the fixed value of each, if any."""
 
 INSTRUCTIONS = (

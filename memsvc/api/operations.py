@@ -293,7 +293,7 @@ OPERATIONS: tuple[Operation, ...] = (
         argument="query",
         tool=Tool(
             "search",
-            "Start here. Returns an index: ref, date, type, title, tokens to read.",
+            "Start here. Returns rows: ref, date, type, title, tokens to read.",
         ),
     ),
     Operation(
@@ -306,9 +306,9 @@ OPERATIONS: tuple[Operation, ...] = (
         run=search_memories,
         kinds=ALL,
         parameters={
-            **parameters.query(required=True, description="in any words"),
-            **parameters.limit("records", 5, 100),
-            "days_back": parameters.number("only the last N days", None, 1, 36500),
+            **parameters.query(required=True, description="what to look for, in any words"),
+            **parameters.limit("records to return", 5, 100),
+            "days_back": parameters.number("the last N days", None, 1, 36500),
             **parameters.filters(*ALL),
             **parameters.kinds(),
             **parameters.answer_format(),
@@ -319,7 +319,7 @@ OPERATIONS: tuple[Operation, ...] = (
         text=write_matches,
         tool=Tool(
             "search_memories",
-            "Use it when search finds nothing. Returns an index with match percent.",
+            "Use it when search finds nothing. Returns rows with match percent.",
         ),
     ),
     Operation(
@@ -333,13 +333,15 @@ OPERATIONS: tuple[Operation, ...] = (
         kinds=ALL,
         parameters={
             **parameters.anchor(required=False),
-            **parameters.query(required=False, description="its best match becomes the anchor"),
+            **parameters.query(
+                required=False, description="words whose best match becomes the anchor"
+            ),
             **_around(),
         },
         example={"anchor": "2026-10-13", "depth_before": "2", "depth_after": "2"},
         errors=ONE_RECORD,
         argument="anchor",
-        tool=Tool("timeline", "Returns an index."),
+        tool=Tool("timeline", "Returns rows."),
     ),
     Operation(
         name="batch",

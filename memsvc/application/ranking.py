@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
+from operator import mul
 from typing import Final
 
 from memsvc.application.requests import SearchRequest
@@ -49,13 +50,20 @@ Cosines = Mapping[Ref, float]
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
+<<<<<<< HEAD
     """What one wording found: full-text matches and cosines; `nearest` is None without semantic
     search, and `degraded` then says why, if there is a reason. `floor` is the lowest cosine at
     which a record without any of its words counts.
+=======
+    """What one wording found: full-text matches, how much of its words the best of them holds, and
+    cosines; `nearest` is None without semantic search, and `degraded` then says why, if there is a
+    reason.
+>>>>>>> also
     """
 
     query: Query
     lexical: Mapping[Ref, Hit]
+    coverage: float
     nearest: Cosines | None
     degraded: str = ""
     floor: float = 0.0
@@ -69,8 +77,9 @@ def rank_candidates(services: Services, request: SearchRequest) -> Ranking:
     for each in asked:
         if services.semantic and (text := _plain_text(each)):
             services.semantic.prepare(text)  # it is embedded while full text is searched
+    has_recent = cache(partial(_has_recent, services, request))
     lexical = [
-        [hit for kind in request.kinds for hit in _lexical(services, each, kind, request.query)]
+        [hit for kind in request.kinds for hit in _lexical(services, each, kind, has_recent)]
         for each in asked
     ]
     found = _candidates(services, asked, lexical, partial(_nearest, services, asked))
@@ -93,8 +102,16 @@ def _candidates(
     near: Callable[[], Sequence[Cosines | None]],
 ) -> list[Candidates]:
     """Full-text matches with the cosines of similar records, or with the reason why not."""
+<<<<<<< HEAD
     texts = [_plain_text(each) for each in asked]
     floors, degraded = [0.0] * len(asked), ""
+=======
+    # while the texts are embedded
+    coverages = [
+        _coverage(services, each.query, hits) for each, hits in zip(asked, lexical, strict=True)
+    ]
+    degraded = ""
+>>>>>>> also
     try:
         nearest = near()
         if semantic := services.semantic:
@@ -104,8 +121,13 @@ def _candidates(
     if not degraded and any(texts) and None in nearest:
         degraded = services.no_semantic
     return [
+<<<<<<< HEAD
         Candidates(each.query, {hit.ref: hit for hit in hits}, cosines, degraded, floor)
         for each, hits, cosines, floor in zip(asked, lexical, nearest, floors, strict=True)
+=======
+        Candidates(each.query, {hit.ref: hit for hit in hits}, coverage, cosines, degraded)
+        for each, hits, coverage, cosines in zip(asked, lexical, coverages, nearest, strict=True)
+>>>>>>> also
     ]
 
 
@@ -116,7 +138,7 @@ def _ranked(services: Services, request: SearchRequest, found: Sequence[Candidat
     times |= services.store.times(
         {ref for each in found for ref in each.nearest or () if ref not in times}
     )
-    fused = [_fused(services, each, matching, times) for each in found]
+    fused = [_fused(each, matching, times) for each in found]
     hits = _hits(fused[0], times) if len(fused) == 1 else _summed_hits(fused, times)
     is_hybrid = any(each.nearest is not None for each in found)
     if is_hybrid:
@@ -168,20 +190,22 @@ def _chores_behind(services: Services, hits: Sequence[Hit]) -> list[Hit]:
     return put_behind(hits, services.store.titles(refs))
 
 
-def _lexical(services: Services, request: SearchRequest, kind: Kind, whole: Query) -> list[Hit]:
-    """The best matches, overall and inside the window: old ones must not crowd out recent ones.
-
-    `whole` stands for all wordings: whether any match is recent is counted once.
-    """
+def _lexical(
+    services: Services, request: SearchRequest, kind: Kind, has_recent: Callable[[Kind], bool]
+) -> list[Hit]:
+    """The best matches, overall and inside the window: old ones must not crowd out recent ones."""
     store, query = services.store, request.query
     best = store.rank(kind, query, request.selection, DEPTH)
-    if request.window_start is None or len(best) < DEPTH:
-        return best
-    since = replace(request.selection, since=request.window_start)
-    if not store.count_matches(kind, whole, since):
+    if request.window_start is None or len(best) < DEPTH or not has_recent(kind):
         return best
     inside = _window(services, request, request.window_start)
     return best + store.rank(kind, query, inside, DEPTH)
+
+
+def _has_recent(services: Services, request: SearchRequest, kind: Kind) -> bool:
+    """Whether anything since the start of the window matches, by any wording."""
+    since = replace(request.selection, since=request.window_start)
+    return services.store.count_matches(kind, request.query, since) > 0
 
 
 def _nearest(services: Services, asked: Sequence[SearchRequest]) -> Sequence[Cosines | None]:
@@ -225,11 +249,10 @@ def _window(services: Services, request: SearchRequest, start: int) -> Filter:
     return replace(request.selection, since=start, until=services.latest)
 
 
-def _fused(
-    services: Services, found: Candidates, matching: set[Ref], times: Mapping[Ref, int]
-) -> dict[Ref, Fused]:
+def _fused(found: Candidates, matching: set[Ref], times: Mapping[Ref, int]) -> dict[Ref, Fused]:
     """The candidates of one wording that exist, fused if there is semantic search."""
     if found.nearest is None:
+<<<<<<< HEAD
         return {ref: Fused(hit.relevance, 0.0) for ref, hit in found.lexical.items()}
     named = {ref: Fused(hit.relevance, 0.0) for ref, hit in found.lexical.items() if hit.named}
     lexical = {ref: hit.relevance for ref, hit in found.lexical.items() if ref not in named}
@@ -249,6 +272,15 @@ def _unknown(services: Services, refs: Collection[Ref]) -> set[Ref]:
         return set()
     ids = {kind: [ref.id for ref in refs if ref.kind is kind] for kind in Kind}
     return {Ref(kind, id) for kind in ids for id in semantic.unknown_among(kind, ids[kind])}
+=======
+        return {ref: Fused(relevance, 0.0) for ref, relevance in lexical.items()}
+    added = _added(found.query, found.nearest, lexical, matching)
+    cosines = {
+        ref: cosine for ref, cosine in found.nearest.items() if ref in lexical or ref in added
+    }
+    fused = fuse(lexical, cosines, found.coverage)
+    return {ref: parts for ref, parts in fused.items() if ref in times}
+>>>>>>> also
 
 
 def _hits(fused: Mapping[Ref, Fused], times: Mapping[Ref, int]) -> list[Hit]:
@@ -260,18 +292,22 @@ def _hits(fused: Mapping[Ref, Fused], times: Mapping[Ref, int]) -> list[Hit]:
 
 def _summed_hits(fused: Sequence[Mapping[Ref, Fused]], times: Mapping[Ref, int]) -> list[Hit]:
     """The candidates of several wordings, each with the share of each wording."""
-    hits = []
     relevances = [{ref: parts.relevance for ref, parts in each.items()} for each in fused]
-    for ref, contributions in combine(relevances).items():
-        relevance = sum(contributions)
-        shares = tuple(part / (relevance or 1.0) for part in contributions)
-        semantic = sum(
-            share * _semantic_share(each[ref])
-            for share, each in zip(shares, fused, strict=True)
-            if share
-        )
-        hits.append(Hit(ref, times[ref], relevance, semantic_share=semantic, shares=shares))
-    return hits
+    semantic = [{ref: _semantic_share(parts) for ref, parts in each.items()} for each in fused]
+    return [
+        _summed_hit(ref, times[ref], parts, [each.get(ref, 0.0) for each in semantic])
+        for ref, parts in combine(relevances).items()
+    ]
+
+
+def _summed_hit(ref: Ref, moment: int, parts: Sequence[float], semantic: Sequence[float]) -> Hit:
+    relevance = sum(parts)
+    shares = tuple([part / (relevance or 1.0) for part in parts])
+    return Hit(
+        *(ref, moment, relevance),
+        semantic_share=sum(map(mul, shares, semantic)),
+        shares=shares,
+    )
 
 
 def _semantic_share(parts: Fused) -> float:

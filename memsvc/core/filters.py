@@ -65,7 +65,7 @@ FIELDS: Final[dict[str, FilterField]] = {
             name="file",
             parameter="files",
             spellings=("file", "filePath"),
-            description="paths, folders or * globs",
+            description="paths, endings, folders or * globs",
             attributes={kind: shape.files for kind, shape in SHAPES.items() if shape.files},
             is_path=True,
         ),

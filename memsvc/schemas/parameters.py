@@ -247,7 +247,7 @@ def seldom(members: Fields) -> Fields:
     return members
 
 
-SYNTAX = 'words; "a phrase", -without, prefix*, title:word, file:path, type:bugfix'
+SYNTAX = 'words to look for; "a phrase", -without, prefix*, title:word, file:path, type:bugfix'
 
 
 def query(*, required: bool, description: str = SYNTAX) -> Fields:
@@ -268,7 +268,7 @@ def also() -> Fields:
 
 
 def anchor(*, required: bool) -> Fields:
-    description = "a record (123, S12, P9) or a date"
+    description = "a ref (123, S12, P9) or a date"
     return {"anchor": AnchorField(required=required, metadata={"description": description})}
 
 
@@ -294,7 +294,7 @@ def project() -> Fields:
 
 def of_folder() -> Fields:
     """The parameters of a search that knows the folder of whoever asks."""
-    whose = "what here is: name or first commit of a folder; commands and tools give it"
+    whose = "what here is: a name or a first commit"
     project = text_list(f"default: here; {ALL_PROJECTS}: all")
     return {FIELDS["project"].parameter: project, **seldom({FOLDER: text(whose)})}
 
@@ -304,7 +304,7 @@ def kinds() -> Fields:
     field = CommaList(
         fields.String(validate=one_of),
         load_default=list(map(str, Kind)),
-        metadata={"description": f"record kinds: {', '.join(Kind)}"},
+        metadata={"description": "kinds of record"},
     )
     return {"kinds": field}
 
@@ -340,7 +340,7 @@ def depth_or_end() -> Fields:
         f"records {side} ({DEFAULT_DEPTH}; with end {default})"
         for side, default in (("before", 0), ("after", MAX_DEPTH))
     )
-    end = "all to this date"
+    end = "show all to this date"
     return {
         "end": DateField(metadata={"description": end}),
         "depth_before": number(before, None, 0, MAX_DEPTH),
@@ -349,7 +349,7 @@ def depth_or_end() -> Fields:
 
 
 def budget(default: int | None = None, ceiling: int | None = None) -> Fields:
-    description = "tokens in the answer"
+    description = "maximum tokens in the answer"
     description += f"; never more than {ceiling}" if ceiling else ""
     return {"max_tokens": number(description, default, MIN_BUDGET, 1_000_000)}
 
@@ -359,7 +359,7 @@ def limit(description: str, default: int | None, high: int) -> Fields:
 
 
 def dates() -> Fields:
-    days = f"the last N, or all; with a query the last {DEFAULT_DAYS} come first"
+    days = f"the last N days, or all; with a query the last {DEFAULT_DAYS} come first"
     during = "2021-01, 2021-W02, last week or 7d"
     return {
         "during": DateField(metadata={"description": during}),
@@ -391,16 +391,16 @@ def dry_run() -> Fields:
 
 
 def rendering() -> Fields:
-    description = "text: compact text; same as the header Accept: text/markdown"
+    description = "text: compact text, as with Accept: text/markdown"
     return seldom({"render": choice(description, None, "json", "text")})
 
 
 def paging() -> Fields:
     """The parameters of every search besides its query and its filters."""
     order = "default: relevance with a query, else date_desc"
-    explain = "1: explain scores"
+    explain = "1: explain each score"
     return {
-        **limit("records", 20, 100),
+        **limit("records per page", 20, 100),
         **seldom(
             {
                 "offset": number("records to skip", 0, 0, 100_000_000),

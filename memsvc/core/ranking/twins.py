@@ -18,8 +18,30 @@ _NO_NEWS: Final = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 
+_COPY: Final = re.compile(r"^(?:revert|reapply) \"|\((?:cherry[ -]picked|backport)", re.IGNORECASE)
+
 Name = tuple[Kind, str, str]
 """Kind, project and subject."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What a record says beyond its subject, the files it touched, and whether it says that it is
+    a copy.
+    """
+
+    text: str = ""
+    files: frozenset[str] = frozenset()
+    copied: bool = False
+
+    def repeats(self, other: "_Said") -> bool:
+        """Whether two records of one subject are the same again: the same text or files, or a
+        copy that says nothing else. "Fix tests" alone is no reason.
+        """
+        if self.text and other.text:
+            return self.text == other.text
+        same_files = bool(self.files) and self.files == other.files
+        return same_files or self.copied or other.copied
 
 
 @dataclass(slots=True)
@@ -27,12 +49,12 @@ class _Row:
     """The best of some twins, what they say, and the others."""
 
     hit: Hit
-    text: str
+    said: _Said
     others: list[Ref] = field(default_factory=list)
 
-    def takes(self, text: str) -> bool:
-        """Whether a record with this text is a twin: it says the same, or one says nothing."""
-        return len(self.others) < MAX_TWINS and (text == self.text or not (text and self.text))
+    def takes(self, said: _Said) -> bool:
+        """Whether there is room for a record that says this, and it is a twin."""
+        return len(self.others) < MAX_TWINS and self.said.repeats(said)
 
 
 def fold(
@@ -42,8 +64,8 @@ def fold(
 ) -> dict[Ref, tuple[Ref, ...]]:
     """Each hit that keeps a row, in order, with its twins, best first.
 
-    Twins are of one project and kind, have the same subject, and say the same beyond it, if both
-    say anything. A prompt is a moment, and is never folded.
+    Twins are of one project and kind, have the same subject, and repeat each other. A prompt is a
+    moment, and is never folded.
     """
     names = {hit.ref: _name(hit.ref, titles[hit.ref]) for hit in hits if hit.ref in titles}
     shared = Counter(names.values())
@@ -52,14 +74,14 @@ def fold(
     of_name: dict[Name, list[_Row]] = {}
     for hit in hits:
         record = records.get(hit.ref)
-        text = _text(record) if record else ""
+        said = _said(record) if record else _Said()
         known = of_name.setdefault(names[hit.ref], []) if record else []
-        row = next((row for row in known if row.takes(text)), None)
+        row = next((row for row in known if row.takes(said)), None)
         if row:
             row.others.append(hit.ref)
-            row.text = row.text or text
+            row.said = row.said if row.said.text else said
         else:
-            rows.append(_Row(hit, text))
+            rows.append(_Row(hit, said))
             known.append(rows[-1])
     return {row.hit.ref: tuple(row.others) for row in rows}
 
@@ -69,8 +91,12 @@ def _name(ref: Ref, title: Title) -> Name:
     return ref.kind, title.project.casefold(), subject
 
 
-def _text(record: Record) -> str:
-    """What a record says beyond its title, without the lines that tools add to a copy."""
-    cells = (getattr(record, name) for name in SHAPES[kind_of(record)].texts[1:])
+def _said(record: Record) -> _Said:
+    """What a record says, without the lines that tools add to a copy."""
+    shape = SHAPES[kind_of(record)]
+    title, *cells = (getattr(record, name) for name in shape.texts)
     text = "\n".join(cell if isinstance(cell, str) else "\n".join(cell) for cell in cells)
-    return " ".join(_NO_NEWS.sub("", text).casefold().split())
+    news = _NO_NEWS.sub("", text)
+    files = frozenset(path for name in shape.files for path in getattr(record, name))
+    copied = news != text or _COPY.search(str(title)) is not None
+    return _Said(" ".join(news.casefold().split()), files, copied)
