@@ -36,7 +36,8 @@ MEMORY: Final = (0.9, 0.99)
 """Adam (Kingma and Ba, 2015): its steps, its first rate, its decay of slopes and their squares."""
 
 PENALTY: Final = 2e-4
-"""Times the square of each coefficient, of evidence scaled to deviation 1: few queries bend less."""
+"""Times the square of each coefficient (of evidence scaled to deviation 1): few queries bend less.
+"""
 
 Numbers = NDArray[numpy.float64]
 
@@ -166,14 +167,16 @@ def fit(judged: Sequence[Judged]) -> Numbers:
         rate = RATE * (1 - 0.9 * step / STEPS) / (1 - MEMORY[0] ** step)
         found = found + rate * slope / (numpy.sqrt(square / (1 - MEMORY[1] ** step)) + 1e-6)
     slopes = found[1:] / width
-    return numpy.r_[found[0] - slopes @ middle, slopes]
+    fitted: Numbers = numpy.r_[found[0] - slopes @ middle, slopes]
+    return fitted
 
 
 def _uphill(gains: Numbers, evidence: Numbers, coefficients: Numbers) -> Numbers:
     """How the average gain rises with each coefficient."""
     weights = _weights(evidence, coefficients)
     rises = _slopes(gains, weights)[1] * weights * (1 - weights)
-    return numpy.r_[rises.mean(), (rises[:, None] * evidence).mean(axis=0)]
+    uphill: Numbers = numpy.r_[rises.mean(), (rises[:, None] * evidence).mean(axis=0)]
+    return uphill
 
 
 def _weights(evidence: Numbers, coefficients: Numbers) -> Numbers:

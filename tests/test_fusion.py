@@ -145,8 +145,9 @@ def test_the_evidence_is_how_far_the_best_are_ahead_of_those_five_places_behind(
     assert shown.length == pytest.approx(math.log(100))
 
 
-def test_a_match_without_five_rivals_is_far_ahead() -> None:
+def test_a_match_without_rivals_is_ahead_by_what_it_holds() -> None:
     assert evidence({1: 0.2, 2: 0.2}, {}, 1.0, USUAL).lexical_lead == 1
+    assert evidence({1: 0.2, 2: 0.2}, {}, 0.4, USUAL).lexical_lead == pytest.approx(0.4)
 
 
 def test_a_name_counts_as_a_query_of_two_words() -> None:

@@ -50,15 +50,9 @@ Cosines = Mapping[Ref, float]
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-<<<<<<< HEAD
-    """What one wording found: full-text matches and cosines; `nearest` is None without semantic
-    search, and `degraded` then says why, if there is a reason. `floor` is the lowest cosine at
-    which a record without any of its words counts.
-=======
     """What one wording found: full-text matches, how much of its words the best of them holds, and
     cosines; `nearest` is None without semantic search, and `degraded` then says why, if there is a
-    reason.
->>>>>>> also
+    reason. `floor` is the lowest cosine at which a record without any of its words counts.
     """
 
     query: Query
@@ -102,16 +96,12 @@ def _candidates(
     near: Callable[[], Sequence[Cosines | None]],
 ) -> list[Candidates]:
     """Full-text matches with the cosines of similar records, or with the reason why not."""
-<<<<<<< HEAD
     texts = [_plain_text(each) for each in asked]
-    floors, degraded = [0.0] * len(asked), ""
-=======
     # while the texts are embedded
     coverages = [
         _coverage(services, each.query, hits) for each, hits in zip(asked, lexical, strict=True)
     ]
-    degraded = ""
->>>>>>> also
+    floors, degraded = [0.0] * len(asked), ""
     try:
         nearest = near()
         if semantic := services.semantic:
@@ -121,13 +111,10 @@ def _candidates(
     if not degraded and any(texts) and None in nearest:
         degraded = services.no_semantic
     return [
-<<<<<<< HEAD
-        Candidates(each.query, {hit.ref: hit for hit in hits}, cosines, degraded, floor)
-        for each, hits, cosines, floor in zip(asked, lexical, nearest, floors, strict=True)
-=======
-        Candidates(each.query, {hit.ref: hit for hit in hits}, coverage, cosines, degraded)
-        for each, hits, coverage, cosines in zip(asked, lexical, coverages, nearest, strict=True)
->>>>>>> also
+        Candidates(each.query, {hit.ref: hit for hit in hits}, coverage, cosines, degraded, floor)
+        for each, hits, coverage, cosines, floor in zip(
+            asked, lexical, coverages, nearest, floors, strict=True
+        )
     ]
 
 
@@ -138,7 +125,7 @@ def _ranked(services: Services, request: SearchRequest, found: Sequence[Candidat
     times |= services.store.times(
         {ref for each in found for ref in each.nearest or () if ref not in times}
     )
-    fused = [_fused(each, matching, times) for each in found]
+    fused = [_fused(services, each, matching, times) for each in found]
     hits = _hits(fused[0], times) if len(fused) == 1 else _summed_hits(fused, times)
     is_hybrid = any(each.nearest is not None for each in found)
     if is_hybrid:
@@ -249,18 +236,18 @@ def _window(services: Services, request: SearchRequest, start: int) -> Filter:
     return replace(request.selection, since=start, until=services.latest)
 
 
-def _fused(found: Candidates, matching: set[Ref], times: Mapping[Ref, int]) -> dict[Ref, Fused]:
+def _fused(
+    services: Services, found: Candidates, matching: set[Ref], times: Mapping[Ref, int]
+) -> dict[Ref, Fused]:
     """The candidates of one wording that exist, fused if there is semantic search."""
     if found.nearest is None:
-<<<<<<< HEAD
         return {ref: Fused(hit.relevance, 0.0) for ref, hit in found.lexical.items()}
     named = {ref: Fused(hit.relevance, 0.0) for ref, hit in found.lexical.items() if hit.named}
     lexical = {ref: hit.relevance for ref, hit in found.lexical.items() if ref not in named}
     nearest = {ref: cosine for ref, cosine in found.nearest.items() if ref not in named}
     added = _added(found, nearest, lexical, matching)
     cosines = {ref: cosine for ref, cosine in nearest.items() if ref in lexical or ref in added}
-    coverage = _coverage(services, found.query, lexical)
-    fused = fuse(lexical, cosines, coverage, _length(found.query))
+    fused = fuse(lexical, cosines, found.coverage, _length(found.query))
     fused = estimate_unknown(fused, _unknown(services, lexical))
     return named | {ref: parts for ref, parts in fused.items() if ref in times}
 
@@ -272,15 +259,6 @@ def _unknown(services: Services, refs: Collection[Ref]) -> set[Ref]:
         return set()
     ids = {kind: [ref.id for ref in refs if ref.kind is kind] for kind in Kind}
     return {Ref(kind, id) for kind in ids for id in semantic.unknown_among(kind, ids[kind])}
-=======
-        return {ref: Fused(relevance, 0.0) for ref, relevance in lexical.items()}
-    added = _added(found.query, found.nearest, lexical, matching)
-    cosines = {
-        ref: cosine for ref, cosine in found.nearest.items() if ref in lexical or ref in added
-    }
-    fused = fuse(lexical, cosines, found.coverage)
-    return {ref: parts for ref, parts in fused.items() if ref in times}
->>>>>>> also
 
 
 def _hits(fused: Mapping[Ref, Fused], times: Mapping[Ref, int]) -> list[Hit]:
@@ -333,9 +311,11 @@ def _added(
     }
 
 
-def _coverage(services: Services, query: Query, lexical: Mapping[Ref, float]) -> float:
+def _coverage(services: Services, query: Query, hits: Iterable[Hit]) -> float:
     """The share of the query's words that the best full-text match contains; 0 without a match."""
-    return services.store.coverage(query, max(lexical, key=lexical.__getitem__)) if lexical else 0.0
+    matches = (hit for hit in hits if not hit.named)
+    best = max(matches, key=lambda hit: hit.relevance, default=None)
+    return services.store.coverage(query, best.ref) if best else 0.0
 
 
 def _length(query: Query) -> int:

@@ -93,7 +93,9 @@ def evidence(
     lexical: Mapping[Key, float], cosines: Mapping[Key, float], coverage: float, length: int
 ) -> Evidence:
     """What the candidates and the query show."""
-    best, rival = _leaders([*lexical.values(), *[0.0] * RIVAL])
+    best = max(lexical.values(), default=0.0)
+    rivals = [(1 - coverage) * best] * (RIVAL + 1 - len(lexical))  # if there are too few
+    best, rival = _leaders([*lexical.values(), *rivals])
     nearest, other = _leaders(cosines.values())
     lowest = min(cosines.values(), default=0.0)
     chosen = (cosines.get(key, lowest) for key, score in lexical.items() if score == best)
