@@ -44,7 +44,7 @@ for "More: offset=20", repeat the search with that offset; for "--all-projects",
 
 def definitions() -> list[dict[str, Any]]:
     """The tool definitions, as MCP lists them."""
-    guide = "How to use memory in three layers: 1 search, 2 timeline, 3 get_observations."
+    guide = "How to use memory in layers: search, timeline, get_observations."
     about = {"type": "string", "description": "a tool; default: all"}
     tools = [_tool(n, _description(tool), _input_schema(tool)) for n, tool in TOOLS.items()]
     # some clients refuse a tool without parameters, and every other tool along with it
