@@ -3,7 +3,7 @@
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from typing import Final
@@ -56,8 +56,8 @@ class Date:
     """
 
     text: str
-    span: Reader
-    whole: Reader
+    span: Reader = field(compare=False)
+    whole: Reader = field(compare=False)
 
     def first(self, now: int) -> int:
         """The first millisecond of the date; spans count back from `now`."""
