@@ -157,16 +157,22 @@ def _fused(
     )
     times = {ref: hit.created_at_epoch for ref, hit in lexical.items()}
     times |= services.store.times(set(fused) - set(times))
-    hits = [_hit(ref, times[ref], parts) for ref, parts in fused.items() if ref in times]
-    hits = lift_companions(hits, services.store.origins(hit.ref for hit in hits))
+    relevances = lift_companions(
+        {ref: parts.relevance for ref, parts in fused.items()}, services.store.origins(fused)
+    )
+    hits = [
+        _hit(ref, times[ref], parts, relevances[ref])
+        for ref, parts in fused.items()
+        if ref in times
+    ]
     lag = services.semantic.missing() if services.semantic else ""
     unmatched = frozenset(ref for ref in times if not added.get(ref, True))
     return Ranking(_ordered(services, hits, request), "hybrid", unmatched, lag)
 
 
-def _hit(ref: Ref, moment: int, parts: Fused) -> Hit:
+def _hit(ref: Ref, moment: int, parts: Fused, relevance: float) -> Hit:
     share = parts.semantic / parts.relevance if parts.relevance else 0.0
-    return Hit(ref, moment, parts.relevance, semantic_share=share)
+    return Hit(ref, moment, relevance, semantic_share=share)
 
 
 def _added(
