@@ -35,7 +35,7 @@ RATE: Final = 0.05
 MEMORY: Final = (0.9, 0.99)
 """Adam (Kingma and Ba, 2015): its steps, its first rate, its decay of slopes and their squares."""
 
-PENALTY: Final = 2e-4
+PENALTY: Final = 1e-3
 """Times the square of each coefficient (of evidence scaled to deviation 1): few queries bend less.
 """
 

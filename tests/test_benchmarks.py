@@ -5,6 +5,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pytest
 from click.testing import CliRunner
 from fake_semantic import WordEmbedder, indexed
@@ -18,6 +19,7 @@ from benchmarks.bombs import bombs, random_queries
 from benchmarks.corpus import FILTER, title_words
 from benchmarks.estimator import estimator_errors
 from benchmarks.evaluation import DAY_MS, compress_dates, read_gold
+from benchmarks.fitting import GRID, Judged, fit
 from benchmarks.hostile import KNOWN, hostile_queries
 from benchmarks.http_client import url
 from benchmarks.metrics import average, percentile, score
@@ -228,6 +230,29 @@ def test_a_random_share_of_the_records_is_as_if_it_waited(own_store: SqliteStore
     embedded = {each.ref.id for each in half.changes(0, 99, name) if each.embedded}
     assert embedded == held < set(whole.vectors(Kind.OBSERVATION, ids, name))
     semantic.stop()
+
+
+@pytest.mark.slow
+def test_fit_tells_what_each_set_gains_with_it_and_without_it(sets: Path) -> None:
+    """Unique words find their records, whatever the weight."""
+    code, body = _run("fit", sets)
+    assert code == 0
+    assert [row[""] for row in body["coefficients"]] == ["in use", "fitted"]
+    assert body["coefficients"][0]["bias"] == fusion.BIAS
+    assert [row["set"] for row in body["ndcg@10"]] == ["first keywords", "second paraphrase"]
+    for row in body["ndcg@10"]:
+        assert (row["full text"], row["in use"], row["fitted"]) == (1, 1, 1)
+
+
+def test_the_fit_trusts_words_where_they_gain_and_meaning_where_it_does() -> None:
+    """Words find all that they cover, meaning all that they do not."""
+    coverage = numpy.linspace(0, 1, 40)
+    evidence = numpy.zeros((40, 5))
+    evidence[:, 0] = coverage
+    gains = numpy.where(coverage[:, None] > 0.5, GRID, 1 - numpy.array(GRID))
+    bias, covered, *others = fit([Judged("set", "set", 1.0, evidence, gains)])
+    assert bias < 0 < bias + covered
+    assert others == [0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("body", ["short", "word " * 100])

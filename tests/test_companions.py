@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memsvc.core.ports.store import Hit, Origin
+from memsvc.core.ports.store import Origin
 from memsvc.core.ranking.companions import COMPANION_WEIGHT, MAX_SHORT, lift_companions
 from memsvc.core.records import Kind, Ref
 
@@ -21,9 +21,11 @@ ELSEWHERE = Origin("shop", "s2", MAX_SHORT)
 
 
 def lifted(relevances: Mapping[int, float], origins: Mapping[int, Origin]) -> dict[int, float]:
-    hits = [Hit(observation(id), 0, relevance) for id, relevance in relevances.items()]
-    found = lift_companions(hits, {observation(id): origin for id, origin in origins.items()})
-    return {hit.ref.id: hit.relevance for hit in found}
+    found = lift_companions(
+        {observation(id): relevance for id, relevance in relevances.items()},
+        {observation(id): origin for id, origin in origins.items()},
+    )
+    return {ref.id: relevance for ref, relevance in found.items()}
 
 
 def observation(id: int) -> Ref:
@@ -64,12 +66,9 @@ def test_records_without_a_work_session_are_no_companions() -> None:
 
 def test_records_of_another_kind_are_no_companions() -> None:
     prompt, other = Ref(Kind.PROMPT, 1), Ref(Kind.OBSERVATION, 2)
-    hits = [Hit(prompt, 0, 0.9), Hit(other, 0, 0.5)]
-    found = lift_companions(hits, {prompt: SHORT, other: SHORT})
-    assert [hit.relevance for hit in found] == [
-        0.9 / (1 + COMPANION_WEIGHT),
-        0.5 / (1 + COMPANION_WEIGHT),
-    ]
+    found = lift_companions({prompt: 0.9, other: 0.5}, {prompt: SHORT, other: SHORT})
+    whole = 1 + COMPANION_WEIGHT
+    assert found == {prompt: 0.9 / whole, other: 0.5 / whole}
 
 
 @given(RELEVANCES, ORIGINS)

@@ -379,6 +379,20 @@ def test_full_text_weighs_more_if_its_best_match_holds_all_words(own_store: Sqli
     assert lexical == sorted(set(lexical))
 
 
+def test_of_two_equal_records_the_one_in_good_company_leads(own_store: SqliteStore) -> None:
+    """The newer one would lead; the older shares its work session with the best match."""
+    found = [("lexer notes", "s1"), ("lexer notes", "s2"), ("lexer grammar rule", "s1")]
+    own_store.write(
+        numbered(
+            Observation(title=title, project="shop", session_id=session, created_at_epoch=NOW - age)
+            for age, (title, session) in zip((3 * DAY, 2 * DAY, 3 * DAY), found, strict=True)
+        )
+    )
+    client = client_over(own_store, indexed(own_store))
+    page = get(client, "/api/search/observations", query="lexer grammar rule")
+    assert refs_of(page) == ["3", "1", "2"]
+
+
 # -- the semantic route ---------------------------------------------------------------------------
 
 

@@ -129,7 +129,9 @@ def _ranked(services: Services, request: SearchRequest, found: Sequence[Candidat
     hits = _hits(fused[0], times) if len(fused) == 1 else _summed_hits(fused, times)
     is_hybrid = any(each.nearest is not None for each in found)
     if is_hybrid:
-        hits = lift_companions(hits, services.store.origins(hit.ref for hit in hits))
+        origins = services.store.origins(hit.ref for hit in hits)
+        lifted = lift_companions({hit.ref: hit.relevance for hit in hits}, origins)
+        hits = [replace(hit, relevance=lifted[hit.ref]) for hit in hits]
     named = {ref for each in found for ref, hit in each.lexical.items() if hit.named}
     hits = [replace(hit, named=True) if hit.ref in named else hit for hit in hits]
     lag = services.semantic.missing() if services.semantic and is_hybrid else ""
