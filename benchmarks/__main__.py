@@ -10,6 +10,7 @@ from benchmarks import ablation as leaving_out
 from benchmarks import crowd as crowding
 from benchmarks import durability as surviving
 from benchmarks import endurance as enduring
+from benchmarks import fitting
 from benchmarks import hostile as hostile_queries
 from benchmarks import quality as evaluation
 from benchmarks import savings as saving
@@ -53,6 +54,11 @@ def benchmarks() -> None:
 @click.option("--set", "names", multiple=True, help="Only this set; can be repeated.")
 @click.option("--compressed", is_flag=True, help="Move dates forward; compare with days=all.")
 @click.option("--project-filter", is_flag=True, help="Also run each query within its project.")
+@click.option(
+    "--also",
+    type=FOLDER,
+    help="Folder of SET.jsonl with other wordings: only those questions, without and with them.",
+)
 @click.option("--floors", type=FILE, help="JSON: the lowest value allowed, per set and metric.")
 @keep
 @semantic
@@ -62,6 +68,7 @@ def quality(
     names: tuple[str, ...],
     compressed: bool,
     project_filter: bool,
+    also: Path | None,
     floors: Path | None,
     keep: Path | None,
     semantic: str,
@@ -74,6 +81,7 @@ def quality(
             names,
             compressed=compressed,
             project_filter=project_filter,
+            also=also,
             floors=floors,
             place=evaluation.Place(keep, semantic),
             as_json=as_json,
@@ -99,6 +107,19 @@ def ablation(
             folder, names, project_filter=project_filter, keep=keep, as_json=as_json
         )
     )
+
+
+@benchmarks.command(short_help="How much should full text say about a query?")
+@click.argument("folder", type=FOLDER)
+@click.option("--set", "names", multiple=True, help="Only this set; can be repeated.")
+@keep
+@as_json
+def fit(folder: Path, names: tuple[str, ...], keep: Path | None, as_json: bool) -> None:
+    """How much should full text say about a query? FOLDER holds evaluation sets, one per folder.
+
+    Fits the coefficients of the fusion, and fits them again without each set. Does not use HTTP.
+    """
+    sys.exit(fitting.measure_fit(folder, names, keep=keep, as_json=as_json))
 
 
 @benchmarks.command(short_help="How fast are import, start and every route?")

@@ -46,7 +46,7 @@ def _measured(
     remembering = Remembering(embedder)
     for corpus in dict.fromkeys(each.corpus for each in sets):
         shared = (each for each in sets if each.corpus == corpus)
-        columns = [column for each in shared for column in _columns(each, project_filter)]
+        columns = [column for each in shared for column in columns_of(each, project_filter)]
         with home_in(keep, corpus.parent.name) as home:
             load(corpus, home)
             with opened_store(home) as store:
@@ -68,7 +68,8 @@ def _ranked(
                     yield column.name, way.name, bench.scores(column, way, semantic)
 
 
-def _columns(chosen: EvaluationSet, project_filter: bool) -> Iterator[Column]:
+def columns_of(chosen: EvaluationSet, project_filter: bool) -> Iterator[Column]:
+    """The judged queries of a set, by style."""
     has_projects = all("project" in query.meta for query in chosen.queries)
     in_project = project_filter and has_projects and chosen.name.startswith(DIALOGUES)
     by_style: dict[str, list[Query]] = {}

@@ -4,7 +4,7 @@ import json
 import statistics
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,12 @@ DAY_MS = 86_400_000
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One question with its metadata."""
+    """One question with its metadata, and other wordings of it."""
 
     id: str
     text: str
     meta: Mapping[str, Any]
+    also: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,25 @@ def _corpus(folder: Path) -> Path:
     if reference.exists():
         return (folder / reference.read_text("utf-8").strip()).resolve()
     return (folder / "corpus.jsonl").resolve()
+
+
+def with_wordings(sets: Iterable[EvaluationSet], folder: Path) -> list[EvaluationSet]:
+    """The sets that the folder has a file `NAME.jsonl` for, each with the questions in it: per
+    line `_id`, `also` with other wordings, and `guess` with a sentence as the record may read.
+    """
+    found = [
+        _worded(each, path) for each in sets if (path := folder / f"{each.name}.jsonl").exists()
+    ]
+    if not found:
+        raise click.ClickException(f"{folder} has no file of the sets chosen, such as SET.jsonl.")
+    return found
+
+
+def _worded(chosen: EvaluationSet, path: Path) -> EvaluationSet:
+    also = {str(line["_id"]): (*line["also"], line["guess"]) for line in read_items(path)}
+    queries = (replace(q, also=also[q.id]) for q in chosen.queries if q.id in also)
+    gold = {id: grades for id, grades in chosen.gold.items() if id in also}
+    return replace(chosen, queries=tuple(queries), gold=gold)
 
 
 def read_gold(lines: Iterable[str]) -> dict[str, dict[str, float]]:

@@ -27,8 +27,13 @@ class Answer:
 
 
 def url(path: str, parameters: Mapping[str, object]) -> str:
-    """A path with its query string; lone surrogates and raw bytes are escaped unchanged."""
-    pairs = (f"{name}={_escaped(value)}" for name, value in parameters.items())
+    """A path with its query string; a tuple repeats its name, lone surrogates and raw bytes are
+    escaped unchanged.
+    """
+    given = (
+        (n, value if isinstance(value, tuple) else (value,)) for n, value in parameters.items()
+    )
+    pairs = (f"{name}={_escaped(value)}" for name, values in given for value in values)
     return f"{path}?{'&'.join(pairs)}" if parameters else path
 
 

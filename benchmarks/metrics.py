@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-METRICS = ("recall@10", "mrr@10", "ndcg@10", "hit@1", "empty")
+METRICS = ("recall@10", "mrr@10", "ndcg@10", "hit@1", "hit@10", "empty")
 DEPTH = 10
 
 Score = dict[str, float]
@@ -19,6 +19,7 @@ def score(ranking: Sequence[str], gold: Mapping[str, float]) -> Score:
         "mrr@10": next((1 / place for place, id in enumerate(top, 1) if id in gold), 0.0),
         "ndcg@10": _gain(gold.get(id, 0.0) for id in top) / _gain(_ideal(gold)),
         "hit@1": float(any(id in gold for id in ranked[:1])),
+        "hit@10": float(any(id in gold for id in top)),
         "empty": float(not ranked),
     }
 

@@ -9,7 +9,14 @@ from typing import Any
 import click
 
 from benchmarks.corpus import read_items, write_items
-from benchmarks.evaluation import EvaluationSet, Query, compress_dates, read_floors, read_sets
+from benchmarks.evaluation import (
+    EvaluationSet,
+    Query,
+    compress_dates,
+    read_floors,
+    read_sets,
+    with_wordings,
+)
 from benchmarks.http_client import Answer, Client, url
 from benchmarks.loading import load
 from benchmarks.metrics import DEPTH, METRICS, average, percentile, score
@@ -32,12 +39,14 @@ class Variant:
     suffix: str = ""
     parameters: tuple[tuple[str, str], ...] = ()
     in_project: bool = False
+    with_also: bool = False
 
     def url(self, query: Query) -> str:
         """The request for one query."""
-        project = {"project": query.meta["project"]} if self.in_project else {}
+        more: dict[str, object] = {"project": query.meta["project"]} if self.in_project else {}
+        more |= {"also": query.also} if self.with_also else {}
         asked = {"query": query.text, "limit": DEPTH, "format": "full"}
-        return url(ROUTE, {**asked, **dict(self.parameters), **project})
+        return url(ROUTE, {**asked, **dict(self.parameters), **more})
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +62,7 @@ class Place:
 DEFAULT = Variant()
 ALL_DAYS = Variant(" days=all", (("days", "all"),))
 IN_PROJECT = Variant(" project=", in_project=True)
+ALSO = Variant(" also=", with_also=True)
 
 
 def measure_quality(
@@ -61,6 +71,7 @@ def measure_quality(
     *,
     compressed: bool,
     project_filter: bool,
+    also: Path | None,
     floors: Path | None,
     place: Place,
     as_json: bool,
@@ -69,7 +80,9 @@ def measure_quality(
     least = read_floors(floors)
     variants = [DEFAULT, *([ALL_DAYS] if compressed else [])]
     variants += [IN_PROJECT] if project_filter else []
-    rows = list(_rows(read_sets(folder, names), variants, compressed, place))
+    variants += [ALSO] if also else []
+    sets = read_sets(folder, names)
+    rows = list(_rows(with_wordings(sets, also) if also else sets, variants, compressed, place))
     failures = [*_unanswered(rows), *_below(rows, least), *(_costly(rows) if compressed else [])]
     _compare(rows, least)
     title = f"quality, half of all dates within {DEFAULT_DAYS} days" if compressed else "quality"
@@ -83,12 +96,12 @@ def _rows(
     for corpus in dict.fromkeys(each.corpus for each in sets):
         with home_in(place.keep, corpus.parent.name) as home:
             load(_dated(corpus, home) if compressed else corpus, home)
-            with running_worker(home, place.semantic) as worker, worker.client() as client:
-                if place.semantic != "off":
-                    await_index(client)
-                for chosen in (each for each in sets if each.corpus == corpus):
-                    print(f"asking {chosen.name}", file=sys.stderr)
-                    yield from _set_rows(client, chosen, variants)
+            shared = [each for each in sets if each.corpus == corpus]
+            for variant in variants:  # a worker for each, because it remembers what it embedded
+                with running_worker(home, place.semantic) as worker, worker.client() as client:
+                    if place.semantic != "off":
+                        await_index(client)
+                    yield from _set_rows(client, shared, variant)
 
 
 def _dated(corpus: Path, home: Path) -> Path:
@@ -99,9 +112,10 @@ def _dated(corpus: Path, home: Path) -> Path:
     return path
 
 
-def _set_rows(client: Client, chosen: EvaluationSet, variants: Sequence[Variant]) -> Iterator[Row]:
-    for variant in variants:
+def _set_rows(client: Client, sets: Sequence[EvaluationSet], variant: Variant) -> Iterator[Row]:
+    for chosen in sets:
         if not variant.in_project or all("project" in query.meta for query in chosen.queries):
+            print(f"asking {chosen.name}{variant.suffix}", file=sys.stderr)
             yield from _variant_rows(client, chosen, variant)
 
 
@@ -174,6 +188,11 @@ def _compare(rows: Sequence[Row], floors: Mapping[str, Mapping[str, float]]) -> 
     for row in rows:
         for metric, least in floors.get(row["set"], {}).items():
             row[f"{metric}/floor"] = row[metric] / least if least else None
+    for name, row in measured.items():
+        if name.endswith(ALSO.suffix) and "p50 ms" in row:
+            row["p50 / one wording"] = (
+                row["p50 ms"] / measured[name.removesuffix(ALSO.suffix)]["p50 ms"]
+            )
     for default, unbound in _bounded_pairs(measured):
         default["ndcg@10 - days=all"] = f"{default['ndcg@10'] - unbound['ndcg@10']:+.3f}"
 
@@ -199,6 +218,7 @@ def _summary(rows: Sequence[Row]) -> dict[str, Row]:
     whole = [
         row
         for row in rows
-        if "p50 ms" in row and not row["set"].endswith((ALL_DAYS.suffix, IN_PROJECT.suffix))
+        if "p50 ms" in row
+        and not row["set"].endswith((ALL_DAYS.suffix, IN_PROJECT.suffix, ALSO.suffix))
     ]
     return {"mean of the sets": {name: f"{value:.4f}" for name, value in average(whole).items()}}

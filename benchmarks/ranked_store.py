@@ -16,6 +16,7 @@ from benchmarks.ways_to_rank import (
     KIND,
     Altered,
     Filling,
+    Partial,
     Way,
     patched,
     without_parts,
@@ -27,13 +28,14 @@ from memsvc.adapters.sqlite.fulltext import ranking as fulltext
 from memsvc.adapters.sqlite.store import SqliteStore
 from memsvc.adapters.sqlite.vectors import SqliteVectors
 from memsvc.api.requests import Call, search_request
-from memsvc.application.semantic.index_sync import embed_some
+from memsvc.application.semantic.index_sync import Model, embed_some
 from memsvc.application.semantic.indexer import Factories
 from memsvc.application.semantic.worker import SemanticWorker
 from memsvc.application.services import Services
 from memsvc.configuration.bootstrap import open_index
 from memsvc.configuration.settings import Settings, load_settings
-from memsvc.core.dates import DAY_MS, now_ms
+from memsvc.core.calendar.spans import DAY_MS
+from memsvc.core.dates import now_ms
 from memsvc.core.filters import Filter
 from memsvc.core.ports.store import Hit
 from memsvc.core.ports.vectors import Embedder
@@ -67,7 +69,7 @@ class Bench:
         """Semantic search with an index of all records."""
         settings = _settings(self.home, filling.index)
         factories = Factories(lambda: self.embedder, lambda *which: open_index(settings, *which))
-        semantic = AskedSemantic(self.store, self._vectors(filling.without), factories)
+        semantic = AskedSemantic(self.store, self._vectors(filling), factories)
         try:
             while semantic.step():
                 pass
@@ -75,8 +77,10 @@ class Bench:
         finally:
             semantic.stop()
 
-    def _vectors(self, without: str) -> SqliteVectors:
-        connections = self.store.connections
+    def _vectors(self, filling: Filling) -> SqliteVectors:
+        connections, without = self.store.connections, filling.without
+        if filling.share < 1:
+            return Partial(connections, filling.share)
         if without == "parts":
             return Altered(connections, without_parts)
         if without == "titles":
@@ -121,7 +125,7 @@ def embed_missing(store: SqliteStore, embedder: Embedder) -> None:
     for step in count():
         if not step % 100 and (waiting := vectors.count_pending()):
             print(f"{waiting:,} records to embed", file=sys.stderr)
-        if not embed_some(vectors, embedder):
+        if not embed_some(vectors, Model(embedder)):
             return
 
 
@@ -168,6 +172,12 @@ class AskedSemantic(SemanticWorker):
         """The records nearest to a text, cached; everything is indexed before."""
         return self._answer(kind, text, limit, selection)
 
+    def nearest_each(
+        self, kind: Kind, texts: Sequence[str], limit: int, selection: Filter
+    ) -> list[list[tuple[int, float]]]:
+        """The same for several texts."""
+        return [self._answer(kind, text, limit, selection) for text in texts]
+
 
 class Remembering:
     """An embedder that caches, because every index gets the same queries."""
@@ -175,3 +185,5 @@ class Remembering:
     def __init__(self, embedder: Embedder) -> None:
         self.fingerprint = embedder.fingerprint
         self.embed = lru_cache(None)(embedder.embed)
+        self.embed_all = embedder.embed_all
+        self.known_share = embedder.known_share

@@ -7,6 +7,7 @@ fits, replaces the example's words with those of the question, and follows the l
 again with other words if nothing fits, read a record if a title is not enough.
 """
 
+import contextlib
 import json
 import re
 import shlex
@@ -191,7 +192,8 @@ class Agent:
 
     def run(self, attempt: Attempt, command: str) -> str:
         """The output of a command; its tokens are counted."""
-        printed = run_command(command, self.address)
+        with contextlib.chdir("/"):  # which is no project
+            printed = run_command(command, self.address)
         attempt.commands.append(command)
         attempt.tokens += count_tokens(printed)
         return printed
@@ -272,8 +274,8 @@ def _days_back(found: re.Match[str], weekday: int) -> int:
 
 def listed(printed: str) -> list[tuple[str, str]]:
     """The rows of a text answer: ref and title."""
-    rows = re.findall(r"^\| (#?[SP]?\d+).*? \| [^|]* \| [^|]* \| (.*) \| \d* \|$", printed, re.M)
-    return [(ref, title) for ref, title in rows]
+    row = r"^\| (#?[SP]?\d+).*? \| [^|]* \| [^|]* \| (.*) \| (?:\d*|whole) \|$"
+    return [(ref, title) for ref, title in re.findall(row, printed, re.M)]
 
 
 def fits(line: Line, question: str, rows: list[tuple[str, str]]) -> bool:

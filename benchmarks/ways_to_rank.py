@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+import random
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import ModuleType
@@ -18,8 +19,8 @@ from memsvc.application import ranking
 from memsvc.application.requests import SearchRequest
 from memsvc.application.services import Services
 from memsvc.core import fusion
-from memsvc.core.fusion import Fused
-from memsvc.core.ports.vectors import Change, Vector
+from memsvc.core.fusion import Evidence, Fused
+from memsvc.core.ports.vectors import Change, Pending, Vector
 from memsvc.core.query import plain_text
 from memsvc.core.records import Kind, Record, Ref
 from memsvc.core.semantic.cosines import unit
@@ -37,7 +38,7 @@ Patch = tuple[ModuleType, str, object]
 def _by_search(services: Services, search: SearchRequest) -> list[Ref]:
     """The results of a search. Raises ClickException if a needed semantic search fails."""
     found = ranking.rank_candidates(services, search)
-    if found.degraded:
+    if found.degraded and found.strategy != "hybrid":
         raise click.ClickException(found.degraded)
     return [hit.ref for hit in found.hits]
 
@@ -56,7 +57,10 @@ def _by_cosine(services: Services, search: SearchRequest) -> list[Ref]:
 
 
 def _fuse_by_places(
-    lexical: Mapping[Hashable, float], cosines: Mapping[Hashable, float], coverage: float
+    lexical: Mapping[Hashable, float],
+    cosines: Mapping[Hashable, float],
+    coverage: float,
+    length: int,
 ) -> dict[Hashable, Fused]:
     """Reciprocal rank fusion, instead of `memsvc.core.fusion.fuse`."""
     lexically, semantically = _reciprocals(lexical), _reciprocals(cosines)
@@ -71,7 +75,8 @@ def _reciprocals(values: Mapping[Hashable, float]) -> dict[Hashable, float]:
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """An index, and what is left out of its vectors: `titles`, `parts` or nothing.
+    """An index, the share of the records that is embedded (chosen at random), and what is left out
+    of their vectors: `titles`, `parts` or nothing.
 
     It is the exact index unless a row names another, to separate the effect of an idea from the
     losses of an index.
@@ -79,6 +84,7 @@ class Filling:
 
     index: str = "exact"
     without: str = ""
+    share: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +102,8 @@ class Way:
 
 
 FIXED_VOTE = (
-    (fusion, "BASE_WEIGHT", 0.6),
-    (fusion, "COVERAGE_WEIGHT", 0.0),
-    (fusion, "COSINE_WEIGHT", 0.0),
+    (fusion, "BIAS", math.log(0.6 / 0.4)),
+    (fusion, "COEFFICIENTS", Evidence(*[0.0] * 5)),
 )
 NO_BONUSES = ((bonuses, "NEIGHBOURS_BONUS", 0.0), (bonuses, "EXACT_BONUS", 0.0))
 FLAT = {kind: (fulltext.TEXT_WEIGHT, *others) for kind, (_, *others) in fulltext.WEIGHTS.items()}
@@ -117,6 +122,9 @@ WAYS = (
     Way("title weight 1", patches=((fulltext, "WEIGHTS", FLAT),)),
     Way("no title in vectors", Filling(without="titles")),
     Way("no part vectors", Filling(without="parts")),
+    Way("a quarter embedded", Filling(share=0.25)),
+    Way("half embedded", Filling(share=0.5)),
+    Way("three quarters embedded", Filling(share=0.75)),
     Way("index chroma", Filling("chroma")),
     Way("index sqlite-vec", Filling("sqlite-vec")),
 )
@@ -164,6 +172,35 @@ class Altered(SqliteVectors):
             return change
         altered = self._altered[change.ref] = self._alter(record, change.embedded.vectors)
         return replace(change, embedded=replace(change.embedded, vectors=altered))
+
+
+class Partial(SqliteVectors):
+    """The vectors of a random share of a store's records, as if the others still waited."""
+
+    def __init__(self, connections: Connections, share: float) -> None:
+        super().__init__(connections)
+        self._share = share
+
+    def changes(self, position: int, limit: int, fingerprint: str) -> list[Change]:
+        """The next changes, without the vectors of records that wait."""
+        changes = super().changes(position, limit, fingerprint)
+        return [each if self._holds(each.ref) else replace(each, embedded=None) for each in changes]
+
+    def vectors(self, kind: Kind, ids: Sequence[int], fingerprint: str) -> dict[int, Vector]:
+        """The vectors of records that do not wait."""
+        held = [id for id in ids if self._holds(Ref(kind, id))]
+        return super().vectors(kind, held, fingerprint)
+
+    def embedded_among(self, kind: Kind, ids: Sequence[int], fingerprint: str) -> set[int]:
+        """Those of these records that do not wait."""
+        return {id for id in ids if self._holds(Ref(kind, id))}
+
+    def pending(self, limit: int) -> list[Pending]:
+        """One record at least waits, or so it says to searches; nothing is embedded."""
+        return [Pending(0, Ref(KIND, 0))]
+
+    def _holds(self, ref: Ref) -> bool:
+        return random.Random(str(ref)).random() < self._share
 
 
 def without_parts(record: Record, vectors: Vector) -> Vector:

@@ -1,5 +1,6 @@
 """Stores, clients and a running worker for the tests."""
 
+import contextlib
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -27,6 +28,14 @@ def patient() -> Iterator[None]:
         patch.setattr("memsvc.entrypoints.client.ANSWER_SECONDS", PATIENT)
         patch.setattr("memsvc.entrypoints.worker_process.MAX_STOP", PATIENCE)
         patch.setattr("memsvc.entrypoints.worker_process.MAX_STALL", PATIENCE)
+        patch.setattr("memsvc.configuration.place.MAX_SECONDS", PATIENCE)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_project() -> Iterator[None]:
+    """Commands and tools stand in the root folder, which is nobody's project."""
+    with contextlib.chdir("/"):
         yield
 
 

@@ -6,6 +6,7 @@ A ```bash block is followed by a block with its answer. The worker that answers 
 sample; its clock stands still and its time zone is UTC, so the answers never change by themselves.
 """
 
+import contextlib
 import json
 import re
 from pathlib import Path
@@ -151,11 +152,12 @@ def renewed(path: Path) -> str:
 
 
 def main() -> None:
-    """Refresh every document."""
-    for path in documents():
-        document = renewed(path)
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(document, "utf-8")
+    """Refresh every document; in the root folder, which is no project."""
+    with contextlib.chdir("/"):
+        for path in documents():
+            document = renewed(path)
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(document, "utf-8")
 
 
 if __name__ == "__main__":

@@ -35,6 +35,15 @@ class WordEmbedder:
         whole = numpy.sum([_direction(word) for word in words or [""]], axis=0)
         return numpy.asarray(whole / numpy.linalg.norm(whole), dtype=numpy.float32)
 
+    def embed_all(self, texts: Sequence[str]) -> list[Vector]:
+        return [self.embed(text) for text in texts]
+
+    def known_share(self, text: str) -> float:
+        """All words are known, except those with a digit in them."""
+        words = re.findall(r"\w+", text)
+        known = [word for word in words if not re.search(r"\d", word)]
+        return len("".join(known)) / max(1, len("".join(words)))
+
 
 @cache
 def _direction(word: str) -> Sequence[float]:

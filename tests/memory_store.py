@@ -5,6 +5,7 @@ corrects crudely, because no port promises how that is done.
 """
 
 import copy
+import json
 import threading
 from collections import Counter
 from contextlib import contextmanager
@@ -12,17 +13,37 @@ from dataclasses import astuple, replace
 from operator import attrgetter
 from types import SimpleNamespace
 
-from memory_text import asked, matched_terms, matches, nearest_words, relevance
+from memory_text import asked, hashes_of, matched_terms, matches, nearest_words, relevance
 
 from memsvc.answers.rows import read_tokens
 from memsvc.core.dates import local_day, now_ms
 from memsvc.core.economics import Discovery, Economics, discovery_cost
 from memsvc.core.filters import EVERYTHING, FIELDS, Filter, selects, value_groups
 from memsvc.core.limits import deadline
-from memsvc.core.ports.store import WORK, Hit, Outcome, Project, Receipt, Trace, WorkEntry
+from memsvc.core.naming.commits import names_commit
+from memsvc.core.ports.store import (
+    WORK,
+    Hit,
+    Origin,
+    Outcome,
+    Project,
+    Receipt,
+    Title,
+    Trace,
+    WorkEntry,
+)
 from memsvc.core.ports.vectors import Change, Embedded, Pending
 from memsvc.core.query import parse
-from memsvc.core.records import Kind, Prompt, Ref, WorkSession, content_hash, kind_of, work_hash
+from memsvc.core.records import (
+    SHAPES,
+    Kind,
+    Prompt,
+    Ref,
+    WorkSession,
+    content_hash,
+    kind_of,
+    work_hash,
+)
 
 source_of = attrgetter("__class__", "source", "source_id")
 discovery_of = attrgetter(
@@ -36,6 +57,12 @@ def work_of(it):
 
 def place(record):
     return record.created_at_epoch, record.id, kind_of(record)
+
+
+def origin_of(record):
+    texts = (getattr(record, name) for name in SHAPES[kind_of(record)].texts)
+    stored = (each if isinstance(each, str) else json.dumps(each) for each in texts)
+    return Origin(record.project, record.session_id, sum(map(len, stored)))
 
 
 def hit_of(record):
@@ -128,6 +155,7 @@ class MemoryStore:
         row.record = record
         if not before or content_hash(before) != content_hash(record):
             row.waiting, row.moment = self._next(), record.created_at_epoch
+            row.has_lead = False
         if before:
             row.changed = self._next()
             self._drop_empty_work(before)
@@ -202,6 +230,7 @@ class MemoryStore:
             row.record = replace(before, source_id=f"dropped {row.ref}", source="")
         elif content_hash(before) != content_hash(after):
             row.record, row.waiting, row.moment = after, self._next(), after.created_at_epoch
+            row.has_lead = False
         else:
             row.record = after
         row.kept, row.changed = ("", None), self._next()
@@ -234,6 +263,14 @@ class MemoryStore:
     def from_sources(self, kind, sources):
         return {record.id for record in self._selected([kind]) if record.source in sources}
 
+    def project_from(self, kind, family, source_id):
+        known = [
+            record
+            for record in self._selected([kind])
+            if record.source.startswith(f"{family}:") and record.source_id == source_id
+        ]
+        return max(known, key=attrgetter("id")).project if known else None
+
     def _leave(self, *trace):
         self.traces.setdefault(trace[:3], Trace(*trace))
 
@@ -263,6 +300,14 @@ class MemoryStore:
         held = {row.ref: row.record for row in self.seen.rows if not row.is_forgotten}
         return {ref: held[ref] for ref in refs if ref in held}
 
+    def titles(self, refs):
+        held = self.records(refs)
+        texts = {ref: getattr(held[ref], SHAPES[ref.kind].title) for ref in held}
+        return {ref: Title(texts[ref], held[ref].project) for ref in held}
+
+    def origins(self, refs):
+        return {ref: origin_of(record) for ref, record in self.records(refs).items()}
+
     def times(self, refs):
         return {ref: record.created_at_epoch for ref, record in self.records(refs).items()}
 
@@ -272,6 +317,10 @@ class MemoryStore:
         held = [row.record for row in self.seen.rows if not row.is_forgotten]
         found = [each for each in held if kind_of(each) in kinds and selects(selection, each)]
         return sorted(found, key=place)
+
+    def commits(self, commit):
+        held = self._selected([Kind.OBSERVATION])[::-1]
+        return [hit_of(r).ref for r in held if names_commit(commit.hash, r.source_id)]
 
     def page(self, kinds, selection, *, newest_first, limit, offset):
         found = self._selected(kinds, selection)[:: -1 if newest_first else 1]
@@ -360,8 +409,16 @@ class MemoryStore:
     def _matching(self, kind, query, selection=EVERYTHING):
         """What matches, best first; newest first where there is nothing to rank by."""
         found = [r for r in self._selected([kind], selection)[::-1] if matches(r, query)]
-        hits = [replace(hit_of(record), relevance=relevance(record, query)) for record in found]
-        return hits if query.only_excludes else sorted(hits, key=lambda hit: -hit.relevance)
+        hits = [
+            replace(
+                hit_of(record),
+                relevance=relevance(record, query),
+                named=bool(hashes_of(record, query)),
+            )
+            for record in found
+        ]
+        order = lambda hit: (not hit.named, -hit.relevance)  # noqa: E731
+        return hits if query.only_excludes else sorted(hits, key=order)
 
     def rank(self, kind, query, selection, depth):
         return self._matching(kind, query, selection)[:depth]
@@ -388,6 +445,9 @@ class MemoryStore:
         return {ref.id: matched_terms(record, query) for ref, record in held.items()}
 
     def coverage(self, query, ref):
+        record = self.records([ref])[ref]
+        if hashes_of(record, query):
+            return 1.0
         terms = {term.text for term in asked(query)}
         return len(self.matched_terms(ref.kind, [ref.id], query)[ref.id]) / max(1, len(terms))
 
@@ -405,33 +465,56 @@ class MemoryStore:
     def queue_others(self, fingerprint):
         with self.lock:
             for row in self.rows:
+                if row.kept[0] != f"{fingerprint}-lead":
+                    row.has_lead = False
                 if not (row.is_forgotten or row.waiting or row.kept[0] == fingerprint):
                     row.waiting, row.moment = self._next(), row.record.created_at_epoch
 
     def pending(self, limit):
         waiting = [row for row in self.seen.rows if row.waiting]
         waiting.sort(key=lambda row: (row.moment, row.ref.id, row.ref.kind), reverse=True)
-        return [Pending(row.waiting, row.ref) for row in waiting[:limit]]
+        waiting.sort(key=lambda row: row.has_lead)
+        return [Pending(row.waiting, row.ref, row.has_lead) for row in waiting[:limit]]
 
     def count_pending(self):
         return sum(row.waiting > 0 for row in self.seen.rows)
 
+    def count_unknown(self):
+        return sum(row.waiting > 0 and not row.has_lead for row in self.seen.rows)
+
+    def keep_leads(self, done, fingerprint):
+        begun = {pending.sequence: vectors.copy() for pending, vectors in done}
+        with self.lock:
+            for row in self._begun(begun):
+                if not row.has_lead:
+                    row.kept, row.has_lead = (f"{fingerprint}-lead", begun[row.waiting]), True
+                    row.changed = self._next()
+
     def keep_vectors(self, done, fingerprint):
         begun = {pending.sequence: vectors.copy() for pending, vectors in done}
         with self.lock:
-            waiting = {row.waiting: row for row in self.rows if row.waiting in begun}
-            for row in (waiting[sequence] for sequence in begun if sequence in waiting):
+            for row in self._begun(begun):
                 row.kept = fingerprint, begun[row.waiting]
                 row.waiting, row.changed = 0, self._next()
 
+    def _begun(self, sequences):
+        """The records that still wait in these places, in this order."""
+        waiting = {row.waiting: row for row in self.rows if row.waiting in sequences}
+        return [waiting[sequence] for sequence in sequences if sequence in waiting]
+
     def vectors(self, kind, ids, fingerprint):
+        known = fingerprint, f"{fingerprint}-lead"
         rows = [row for row in self.seen.rows if row.ref.kind is kind and row.ref.id in ids]
-        return {row.ref.id: row.kept[1] for row in rows if row.kept[0] == fingerprint}
+        return {row.ref.id: row.kept[1] for row in rows if row.kept[0] in known}
+
+    def embedded_among(self, kind, ids, fingerprint):
+        return set(self.vectors(kind, ids, fingerprint))
 
     def changes(self, position, limit, fingerprint):
         def embedded(row):
             known = row.ref, row.record.created_at_epoch, value_groups(row.record), row.kept[1]
-            return Embedded(*known) if row.kept[0] == fingerprint else None
+            names = fingerprint, f"{fingerprint}-lead"
+            return Embedded(*known) if row.kept[0] in names else None
 
         later = [row for row in self.seen.rows if row.changed > position]
         later.sort(key=attrgetter("changed"))

@@ -23,6 +23,11 @@ def refs_of(page: Any) -> list[str]:
     return [row["ref"] for row in rows_of(page)]
 
 
+def matches_of(page: Any) -> list[str]:
+    """The refs of all matches that stand in the rows of a page, twins too."""
+    return [ref for row in rows_of(page) for ref in (row["ref"], *row.get("twins", ()))]
+
+
 def every_page(client: FlaskClient, path: str, **given: object) -> list[Any]:
     """Every page, from the first to the one without a next."""
     pages, offset = [], 0

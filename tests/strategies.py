@@ -26,6 +26,7 @@ WORDS = [
     "SessionStore",
     "snake_case",
     "café",
+    "a1b2c3d4",
 ]
 
 words = st.sampled_from(WORDS)
@@ -69,7 +70,7 @@ def _identified(
     return st.builds(
         record,
         source=st.just("made"),
-        source_id=st.integers(1, 8).map(str),
+        source_id=st.sampled_from([*map(str, range(1, 9)), "a1b2c3d", f"a1b2c3d4{'0' * 32}"]),
         created_at_epoch=moments,
         project=projects,
         session_id=st.sampled_from(["s1", "s2", ""]),
@@ -85,6 +86,7 @@ observations = _identified(
     type=st.sampled_from(["bugfix", "Bugfix", "decision", "odd type"]),
     concepts=names,
     files_read=st.lists(paths, max_size=3).map(tuple),
+    author=st.sampled_from(["", "", "Zoë", "van Houten", "payment"]),
 )
 summaries = _identified(
     Summary, request=texts.filter(bool), files_edited=st.lists(paths, max_size=2).map(tuple)
@@ -104,9 +106,12 @@ VALUES: dict[str, st.SearchStrategy[object]] = {
     "concepts": st.one_of(st.lists(st.just("gotcha"), max_size=1), st.just("pattern,trade-off")),
     "files": st.lists(st.sampled_from(["src/payments", "*.ts", "a, b", " "]), max_size=2),
     "kinds": st.lists(st.sampled_from([*Kind, "observation,prompt", "memory"]), max_size=2),
+    "also": st.lists(st.sampled_from(["webhook, twice", "type:bugfix", "charge", ""]), max_size=6),
     "explain": st.one_of(st.booleans(), st.sampled_from(["0", "1", "yes"])),
     "dateStart": st.sampled_from(["2026-10-13", "7d", "6mo", 1_790_000_000, "2026-13-45"]),
     "dateEnd": st.sampled_from(["2026-10-13", "1d", 1_790_000_000_000, "never"]),
+    "during": st.sampled_from(["2026-10", "last week", "7d", "2026-W41", 2026, "whenever"]),
+    "end": st.sampled_from(["2026-10-13", "yesterday", "2026-11", 1_790_000_000, "later"]),
     "days": st.one_of(st.integers(-1, 400), st.sampled_from(["all", "many"])),
 }
 """What a model may send for a parameter that is no plain number or choice; some of it is wrong."""

@@ -29,6 +29,7 @@ class Layer(NamedTuple):
 
 LAYERS = {
     "core": Layer(("core",), ("numpy",)),
+    "core/calendar": Layer(("core/calendar",), ("dateparser",)),
     "schemas": Layer(("core", "schemas"), ("marshmallow",)),
     "answers": Layer(("core", "answers")),
     "application": Layer(("core", "answers", "application"), ("numpy",)),
@@ -103,6 +104,7 @@ def test_a_module_imports_only_what_its_layer_may(module: str) -> None:
 
 FORBIDDEN = {
     "core/query.py": ("memsvc.schemas.parameters", "memsvc.adapters.sqlite.store", "sqlite3"),
+    "core/calendar/english.py": ("memsvc.core.dates", "memsvc.schemas.parameters", "numpy"),
     "schemas/records.py": ("memsvc.answers.page", "memsvc.application.search", "flask"),
     "answers/rows.py": ("memsvc.schemas.records", "memsvc.application.search", "numpy"),
     "application/search.py": (
@@ -156,7 +158,10 @@ def test_the_house_has_few_doors_and_no_folder_is_crowded() -> None:
     assert not crowded
 
 
-FRAMEWORKS = {"flask", "werkzeug", "click", "waitress", "requests", "mcp", "anyio", "chromadb"}
+FRAMEWORKS = {
+    *("flask", "werkzeug", "click", "waitress", "requests", "mcp", "anyio", "chromadb"),
+    "dateparser",
+}
 
 
 @pytest.mark.parametrize(

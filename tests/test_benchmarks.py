@@ -5,9 +5,11 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pytest
 from click.testing import CliRunner
-from fake_semantic import WordEmbedder
+from fake_semantic import WordEmbedder, indexed
+from samples import named
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import WhitespaceSplit
@@ -17,15 +19,18 @@ from benchmarks.bombs import bombs, random_queries
 from benchmarks.corpus import FILTER, title_words
 from benchmarks.estimator import estimator_errors
 from benchmarks.evaluation import DAY_MS, compress_dates, read_gold
+from benchmarks.fitting import GRID, Judged, fit
 from benchmarks.hostile import KNOWN, hostile_queries
 from benchmarks.http_client import url
 from benchmarks.metrics import average, percentile, score
 from benchmarks.savings import missed
 from benchmarks.tables import table
-from benchmarks.ways_to_rank import WAYS, patched, without_title
+from benchmarks.ways_to_rank import WAYS, Partial, patched, without_title
+from memsvc.adapters.sqlite.store import SqliteStore
+from memsvc.adapters.sqlite.vectors import SqliteVectors
 from memsvc.application.semantic.index_sync import embed_record
 from memsvc.core import fusion
-from memsvc.core.records import Observation
+from memsvc.core.records import Kind, Observation
 from memsvc.core.semantic import passages
 
 TITLES = ("Fixed the login redirect", "Cache warms slowly", "Retry uploads in src/upload.py")
@@ -91,6 +96,7 @@ def test_metrics_are_those_worked_out_by_hand() -> None:
         "mrr@10": 1.0,
         "ndcg@10": pytest.approx((2 + 1 / 2) / ideal),
         "hit@1": 1.0,
+        "hit@10": 1.0,
         "empty": 0.0,
     }
 
@@ -98,7 +104,14 @@ def test_metrics_are_those_worked_out_by_hand() -> None:
 def test_metrics_look_no_further_than_ten() -> None:
     """A relevant record at place 11 counts for nothing."""
     scores = score([*map(str, range(10)), "a"], {"a": 1})
-    assert scores == {"recall@10": 0, "mrr@10": 0, "ndcg@10": 0, "hit@1": 0, "empty": 0}
+    assert scores == {
+        "recall@10": 0,
+        "mrr@10": 0,
+        "ndcg@10": 0,
+        "hit@1": 0,
+        "hit@10": 0,
+        "empty": 0,
+    }
 
 
 def test_metrics_of_second_place_and_of_nothing() -> None:
@@ -202,6 +215,46 @@ def test_ablation_ranks_the_sets_in_every_way(sets: Path) -> None:
         assert (row["first keywords"], row["second paraphrase"]) == (1, 1)
 
 
+def test_a_random_share_of_the_records_is_as_if_it_waited(own_store: SqliteStore) -> None:
+    own_store.write([named(f"n{number}") for number in range(40)])
+    semantic = indexed(own_store)
+    whole, ids, name = (
+        SqliteVectors(own_store.connections),
+        range(1, 41),
+        WordEmbedder().fingerprint,
+    )
+    half = Partial(own_store.connections, 0.5)
+    held = half.embedded_among(Kind.OBSERVATION, ids, name)
+    assert 10 < len(held) < 30
+    assert set(half.vectors(Kind.OBSERVATION, ids, name)) == held
+    embedded = {each.ref.id for each in half.changes(0, 99, name) if each.embedded}
+    assert embedded == held < set(whole.vectors(Kind.OBSERVATION, ids, name))
+    semantic.stop()
+
+
+@pytest.mark.slow
+def test_fit_tells_what_each_set_gains_with_it_and_without_it(sets: Path) -> None:
+    """Unique words find their records, whatever the weight."""
+    code, body = _run("fit", sets)
+    assert code == 0
+    assert [row[""] for row in body["coefficients"]] == ["in use", "fitted"]
+    assert body["coefficients"][0]["bias"] == fusion.BIAS
+    assert [row["set"] for row in body["ndcg@10"]] == ["first keywords", "second paraphrase"]
+    for row in body["ndcg@10"]:
+        assert (row["full text"], row["in use"], row["fitted"]) == (1, 1, 1)
+
+
+def test_the_fit_trusts_words_where_they_gain_and_meaning_where_it_does() -> None:
+    """Words find all that they cover, meaning all that they do not."""
+    coverage = numpy.linspace(0, 1, 40)
+    evidence = numpy.zeros((40, 5))
+    evidence[:, 0] = coverage
+    gains = numpy.where(coverage[:, None] > 0.5, GRID, 1 - numpy.array(GRID))
+    bias, covered, *others = fit([Judged("set", "set", 1.0, evidence, gains)])
+    assert bias < 0 < bias + covered
+    assert others == [0, 0, 0, 0]
+
+
 @pytest.mark.parametrize("body", ["short", "word " * 100])
 def test_ablation_takes_the_title_out_of_the_vectors(
     body: str, monkeypatch: pytest.MonkeyPatch
@@ -216,10 +269,10 @@ def test_ablation_takes_the_title_out_of_the_vectors(
 
 def test_patches_end_with_their_block() -> None:
     """What was there before stands again, also after an error."""
-    before = fusion.BASE_WEIGHT
-    with patched([(fusion, "BASE_WEIGHT", 7.0)]):
-        assert fusion.BASE_WEIGHT == 7
-    assert before == fusion.BASE_WEIGHT
+    before = fusion.BIAS
+    with patched([(fusion, "BIAS", 7.0)]):
+        assert fusion.BIAS == 7
+    assert before == fusion.BIAS
 
 
 def test_an_unknown_set_is_named(sets: Path) -> None:

@@ -14,6 +14,7 @@ from memsvc.configuration.settings import load_settings
 from memsvc.core.errors import SemanticUnavailable
 from memsvc.core.ports.vectors import Embedder
 from memsvc.core.records import Observation
+from memsvc.core.semantic.floor import MIN_KNOWN
 
 PARAPHRASES = (
     ("Customers were billed two times for one order", "Fixed the double charge at checkout"),
@@ -69,6 +70,25 @@ def test_a_paraphrase_is_nearer_than_what_has_nothing_to_do_with_it(
 ) -> None:
     others = [title for _, title in PARAPHRASES if title != meant]
     assert near(model, asked, meant) > max(near(model, asked, other) for other in others)
+
+
+NONSENSE = ("qzxv wplk", "bavo kilumo", "frompy snizzle thrankish", "x9Kq2LmP")
+
+
+def test_the_words_of_nonsense_are_unknown_and_those_of_questions_known(model: Embedder) -> None:
+    assert all(model.known_share(text) < MIN_KNOWN for text in NONSENSE)
+    assert all(model.known_share(text) > 2 * MIN_KNOWN for pair in PARAPHRASES for text in pair)
+    assert model.known_share("") == 0
+    assert model.known_share("fast snizzle") == pytest.approx(4 / 11)
+
+
+def test_texts_embedded_at_once_have_the_vectors_that_each_has_alone(model: Embedder) -> None:
+    texts = [text for pair in PARAPHRASES for text in pair] + ["a", ""]
+    found = model.embed_all(texts)
+    assert all(
+        numpy.allclose(vector, model.embed(text), atol=1e-4)
+        for text, vector in zip(texts, found, strict=True)
+    )
 
 
 @pytest.mark.parametrize("text", ODD_TEXTS.values(), ids=ODD_TEXTS.keys())

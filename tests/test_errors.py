@@ -58,7 +58,9 @@ def test_a_missing_parameter_is_named_in_the_words_of_the_original(
 ) -> None:
     problem = _problem(client.get(path), 400, "bad_parameter")
     assert problem["error"] == f"Missing required parameter: {name}"
-    assert problem["errors"] == {name: ["missing; it is required"]}
+    (message,) = problem["errors"].pop(name)
+    assert message.startswith("missing; ")
+    assert not problem["errors"]
 
 
 @pytest.mark.parametrize("blank", ["", "%20", "%09%0A"])

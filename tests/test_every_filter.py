@@ -49,6 +49,9 @@ OTHERS = {
     *("query", "anchor", "ids", "id", "operation", "mode", "depth_before", "depth_after"),
     *("limit", "offset", "orderBy", "format", "explain", "max_tokens", "render"),
     *("since", "until", "source", "dry_run"),  # of forgetting: test_forgetting
+    "folder",  # whose project is the default: test_place
+    "also",  # other wordings of the query: test_wordings
+    *("during", "end"),  # spans, which stand alone: test_time
 }
 """Parameters that are no filters: what to look for, where, and how to answer."""
 
@@ -199,7 +202,7 @@ def crowd(
 def check(crowd: Crowd, operation: Operation, given: Given, expected: set[Ref]) -> None:
     status, answer = ask(crowd.client, operation, given)
     assert status == 200, (given, answer)
-    found = [row["ref"] for row in rows(answer["results"])]
+    found = [ref for row in rows(answer["results"]) for ref in (row["ref"], *row.get("twins", ()))]
     assert sorted(found) == sorted(map(str, expected)), given
     if operation.name == "session-start":
         assert answer.get("summary", {}).get("ref") == crowd.last_summary(given)

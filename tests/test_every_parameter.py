@@ -20,9 +20,12 @@ from memsvc.entrypoints.http.app import create_app
 Given = dict[str, str]
 
 TEXTS = {
+    "folder": ["api", "none such"],
     "query": ["checkout", "worker"],
+    "also": ["worker", "catalogue"],
     "anchor": ["12", "S3"],
     "ids": ["12,S3", "S3,12"],
+    "id": ["1", "2"],
     "operation": ["timeline", "batch"],
     "source": ["samples", "none such"],
 }

@@ -93,7 +93,7 @@ def test_an_unknown_operation_names_the_nearest(refuse: Any) -> None:
 def test_a_parameter_is_described_by_type_default_range_and_meaning(ask: Any) -> None:
     (operation,) = ask("/api/search/help", operation="observations")["operations"]
     told = {parameter["name"]: parameter for parameter in operation["parameters"]}
-    assert (told["query"]["type"], told["query"]["required"]) == ("text", True)
+    assert (told["query"]["type"], told["query"]["required"]) == ("text", False)
     assert (told["limit"]["default"], told["limit"]["range"]) == (20, "1-100")
     assert told["format"]["allowed"] == ["index", "full"]
     assert told["type"]["type"] == "list"

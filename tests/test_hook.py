@@ -100,6 +100,20 @@ def test_a_worktree_shows_the_memories_of_its_repository(
     assert "# Memory of shop" in page(live.port, CLAUDE_PROJECT_DIR=str(worktree)).stdout
 
 
+def test_a_renamed_clone_shows_the_memories_of_its_project(
+    live: Worker, page: Start, tmp_path: Path
+) -> None:
+    repository, clone = tmp_path / "shop", tmp_path / "elsewhere"
+    git = ["git", "-C", str(repository), "-c", "user.name=n", "-c", "user.email=e"]
+    for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "first"]):
+        subprocess.run([*git, *words], check=True)
+    subprocess.run([*git, "clone", "-q", ".", str(clone)], check=True)
+    head = subprocess.check_output([*git, "rev-parse", "HEAD"], text=True).strip()
+    known = {"title": "first", "project": "shop", "source": "git:shop", "source_id": head}
+    assert live.post("/api/observations", known).ok
+    assert "# Memory of shop" in page(live.port, CLAUDE_PROJECT_DIR=str(clone)).stdout
+
+
 def test_without_a_worker_it_says_nothing_and_succeeds(page: Start, free_port: str) -> None:
     assert says_nothing(page(free_port))
 

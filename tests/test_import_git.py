@@ -3,16 +3,21 @@
 import os
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pytest
 
-from memsvc.adapters.importers.git import commit_type, read_git
+from memsvc.adapters.importers.commit_types import commit_type
+from memsvc.adapters.importers.git import read_git
 from memsvc.adapters.sqlite.store import SqliteStore, open_store
+from memsvc.adapters.sqlite.vectors import SqliteVectors
 from memsvc.application.importing.ingest import ingest
 from memsvc.core.errors import SourceUnreadable
 from memsvc.core.filters import Filter
+from memsvc.core.query import parse
 from memsvc.core.records import Kind
 
 WHEN = "2026-10-13T23:30:00+09:00"
@@ -80,6 +85,29 @@ def test_a_commit_becomes_an_observation(repository: Repository) -> None:
     assert record.files_modified == ("src/cart.ts", "test/cart.ts")
     assert (record.source, record.source_id) == ("git:shop-api", commit)
     assert record.created_at_epoch == 1_791_901_800_000
+
+
+def test_a_commit_is_found_by_who_wrote_it(repository: Repository, store: SqliteStore) -> None:
+    repository.commit("one", "a", GIT_AUTHOR_NAME="Zoë van Houten")
+    repository.commit("two", "b", GIT_AUTHOR_NAME="Bob")
+    ingest(store, read_git(repository.path))
+    for text in ("zoe", "author:houten", 'author:"Zoë van Houten"'):
+        [hit] = store.rank(Kind.OBSERVATION, parse(text), Filter(), 9)
+        assert store.records([hit.ref])[hit.ref].author == "Zoë van Houten"
+
+
+def test_a_repeated_import_adds_authors_and_embeds_nothing_anew(
+    repository: Repository, store: SqliteStore
+) -> None:
+    repository.commit("one", "a")
+    [record] = commits(repository.path)
+    store.write([replace(record, author="")])
+    vectors = SqliteVectors(store.connections)
+    [pending] = vectors.pending(9)
+    vectors.keep_vectors([(pending, numpy.ones((1, 4)))], "f")
+    [receipt] = store.write([record])
+    assert receipt.outcome == "updated"
+    assert vectors.pending(9) == []
 
 
 def test_commits_of_one_author_day_are_one_work_session(repository: Repository) -> None:
@@ -151,6 +179,32 @@ def test_text_that_is_not_utf8_is_tolerated(repository: Repository) -> None:
         ("Simplify the pool", "refactor"),
         ("Switch to Postgres for sessions", "decision"),
         ("Drop Redis", "decision"),
+        ("Drop Python 2.7 and 3.5", "decision"),
+        ("drop support for pip <19.0.0 (#8894)", "decision"),
+        ("ci: drop the nightly tests because nobody reads them", "decision"),
+        ("Migrate from flake8 to ruff", "decision"),
+        ("Move to native tags gathering (#9304)", "decision"),
+        ("sources: deprecate priority 'default'", "decision"),
+        ("cmd/install: mark --remove-untracked as deprecated", "decision"),
+        ("refactor: deprecate the pool", "decision"),
+        ("Adopt ruff", "decision"),
+        ("No longer depend on twine to upload", "decision"),
+        ("Prefer wheels over source distributions", "decision"),
+        ("Replace `optparse` with `argparse`", "decision"),
+        ("use OIDC instead of token for publishing (#2647)", "decision"),
+        ("Revert to Postgres", "decision"),
+        ("Drop table button", "change"),
+        ("Show a drop-down of tables", "change"),
+        ("treat a reset as a dropped connection", "change"),
+        ("documents: remember what was decided", "change"),
+        ("inspection: log less and switch to debug", "change"),
+        ("Adopters are listed in the README", "change"),
+        ("Replace os.path with posixpath", "change"),
+        ("Replace existing rows when a key is given", "change"),
+        ("refactor: use suppress instead of pass", "refactor"),
+        ("fix: use POST instead of GET", "bugfix"),
+        ("docs: deprecate the old guide", "change"),
+        ('Revert "Switch to Postgres"', "change"),
         ("Update dependencies", "change"),
         ("Prefix: address lookup", "change"),
         ("", "change"),
@@ -199,6 +253,20 @@ def test_a_second_import_adds_only_new_commits(store: SqliteStore, repository: R
     report = ingest(store, read_git(repository.path))
     assert (report.stored, report.unchanged) == (1, 2)
     assert store.count(Kind.OBSERVATION, Filter((("file", ("a",)),))) == 3
+
+
+def test_importing_again_gives_stored_commits_their_new_type(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository.commit("Drop table button", "a")
+    store = open_store(tmp_path / "memsvc.db")
+    with monkeypatch.context() as patch:
+        patch.setattr("memsvc.adapters.importers.git.commit_type", lambda subject: "decision")
+        ingest(store, read_git(repository.path))
+    report = ingest(store, read_git(repository.path))
+    assert (report.stored, report.updated) == (0, 1)
+    assert store.count(Kind.OBSERVATION, Filter((("type", ("change",)),))) == 1
+    store.close()
 
 
 def test_breaking_off_ends_git(repository: Repository) -> None:

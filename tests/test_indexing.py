@@ -13,7 +13,7 @@ from fake_semantic import DIMENSION, WordEmbedder, semantic_over, settle
 from hypothesis import given
 from hypothesis import strategies as st
 from profiles import FEWER
-from samples import DAY, NOW, fill, named, new_store
+from samples import DAY, NOW, named, new_store
 from strategies import records
 from workers import PATIENCE
 
@@ -21,11 +21,15 @@ from memsvc.adapters.indexes.exact import ExactIndex
 from memsvc.adapters.sqlite.store import SqliteStore
 from memsvc.adapters.sqlite.vectors import SqliteVectors
 from memsvc.application.semantic.index_sync import (
+    MAX_LEADS,
     MAX_RECORDS,
+    Model,
     apply_some,
     embed_record,
     embed_some,
 )
+from memsvc.application.semantic.indexer import Factories
+from memsvc.application.semantic.worker import SemanticWorker
 from memsvc.core.errors import SemanticUnavailable
 from memsvc.core.filters import Filter
 from memsvc.core.ports.vectors import Vector
@@ -70,7 +74,7 @@ def model() -> WordEmbedder:
 
 
 def catch_up(vectors: SqliteVectors, model: WordEmbedder, index: ExactIndex) -> None:
-    while embed_some(vectors, model) + apply_some(vectors, index, model.fingerprint):
+    while embed_some(vectors, Model(model)) + apply_some(vectors, index, model.fingerprint):
         pass
 
 
@@ -81,20 +85,67 @@ def nearest(
     return [id for id, _ in found]
 
 
-def test_a_step_embeds_the_newest_and_only_a_few(
+def told(number: int) -> Observation:
+    """A record that says more than its lead, the older the higher its number."""
+    return named(f"title{number}", NOW - number * DAY, narrative="word " * 40 + f"end{number}")
+
+
+def test_all_leads_come_first_newest_first_and_only_some_per_step(
     own_store: SqliteStore, vectors: SqliteVectors, model: WordEmbedder
 ) -> None:
-    fill(own_store)
-    first = [each.ref for each in vectors.pending(MAX_RECORDS)]
-    assert embed_some(vectors, model) == MAX_RECORDS
-    assert not set(first) & {each.ref for each in vectors.pending(1_000)}
+    own_store.write([told(number) for number in range(MAX_LEADS + MAX_RECORDS + 1)])
+    assert embed_some(vectors, Model(model)) == MAX_LEADS
+    assert vectors.count_unknown() == MAX_RECORDS + 1
+    assert not any("end" in text for text in model.texts)
+    assert any("title0" in text for text in model.texts)
+    assert embed_some(vectors, Model(model)) == MAX_RECORDS + 1
+    assert (vectors.count_unknown(), vectors.count_pending()) == (0, MAX_LEADS + MAX_RECORDS + 1)
+    assert embed_some(vectors, Model(model)) == MAX_RECORDS
+    assert {f"end{number}" for number in range(MAX_RECORDS)} <= set(" ".join(model.texts).split())
+
+
+def test_a_few_new_records_are_embedded_whole_at_once(
+    own_store: SqliteStore, vectors: SqliteVectors, model: WordEmbedder
+) -> None:
+    own_store.write([told(number) for number in range(MAX_RECORDS)])
+    assert embed_some(vectors, Model(model)) == MAX_RECORDS
+    assert vectors.count_pending() == 0
+
+
+def test_a_record_that_its_lead_says_whole_is_embedded_once(
+    own_store: SqliteStore, vectors: SqliteVectors, model: WordEmbedder
+) -> None:
+    own_store.write([named(f"title{number}") for number in range(MAX_RECORDS + 1)])
+    assert embed_some(vectors, Model(model)) == MAX_RECORDS + 1
+    assert (vectors.count_pending(), len(model.texts)) == (0, MAX_RECORDS + 1)
+    kept = vectors.vectors(Kind.OBSERVATION, [1], model.fingerprint)
+    assert numpy.allclose(kept[1], embed_record(model, named("title0")), atol=1e-3)
+
+
+def test_after_all_steps_nothing_of_a_lead_is_left(
+    own_store: SqliteStore, vectors: SqliteVectors, model: WordEmbedder, index: ExactIndex
+) -> None:
+    whole = {number + 1: told(number) for number in range(MAX_LEADS)}
+    own_store.write(whole.values())
+    catch_up(vectors, model, index)
+    kept = vectors.vectors(Kind.OBSERVATION, list(whole), model.fingerprint)
+    assert all(
+        numpy.allclose(kept[id], embed_record(model, record), atol=1e-3)
+        for id, record in whole.items()
+    )
+    assert index.count() == sum(map(len, kept.values()))
 
 
 def test_who_stops_in_the_middle_keeps_what_is_done(
-    own_store: SqliteStore, vectors: SqliteVectors, model: WordEmbedder
+    own_store: SqliteStore,
+    vectors: SqliteVectors,
+    model: WordEmbedder,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     own_store.write([named("a"), named("b"), named("c")])
-    assert embed_some(vectors, model, lambda: len(model.texts) == 2) == 2
+    monkeypatch.setattr("memsvc.application.semantic.index_sync.MAX_BATCH", 0)
+    stopping = Model(model, stopped=lambda: len(model.texts) == 2)
+    assert embed_some(vectors, stopping) == 2
     assert vectors.count_pending() == 1
 
 
@@ -111,11 +162,12 @@ class Together(WordEmbedder):
 
 
 def test_the_threads_of_a_pool_embed_at_the_same_time(
-    own_store: SqliteStore, vectors: SqliteVectors, index: ExactIndex
+    own_store: SqliteStore, vectors: SqliteVectors, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("memsvc.application.semantic.index_sync.MAX_BATCH", 0)
     own_store.write([named(name) for name in ("payment", "parser")])
     with ThreadPoolExecutor(2) as pool:
-        assert embed_some(vectors, Together(), pool=pool) == 2
+        assert embed_some(vectors, Model(Together(), pool)) == 2
     kept = vectors.vectors(Kind.OBSERVATION, [1, 2], WordEmbedder().fingerprint)
     alone = {
         id: embed_record(WordEmbedder(), named(n)) for id, n in ((1, "payment"), (2, "parser"))
@@ -126,7 +178,7 @@ def test_the_threads_of_a_pool_embed_at_the_same_time(
 def test_nothing_to_do_is_nothing_done(
     vectors: SqliteVectors, model: WordEmbedder, index: ExactIndex
 ) -> None:
-    assert embed_some(vectors, model) == 0
+    assert embed_some(vectors, Model(model)) == 0
     assert apply_some(vectors, index, model.fingerprint) == 0
 
 
@@ -135,7 +187,7 @@ def test_a_record_changed_while_it_is_embedded_waits_and_gets_the_new_vectors(
 ) -> None:
     own_store.write([named("payment")])
     changed = replace(named("payment"), title="parser")
-    embed_some(vectors, Interrupted(lambda: own_store.write([changed])))
+    embed_some(vectors, Model(Interrupted(lambda: own_store.write([changed]))))
     assert vectors.vectors(Kind.OBSERVATION, [1], WordEmbedder().fingerprint) == {}
     catch_up(vectors, WordEmbedder(), index)
     (kept,) = vectors.vectors(Kind.OBSERVATION, [1], WordEmbedder().fingerprint).values()
@@ -146,7 +198,7 @@ def test_a_record_forgotten_while_it_is_embedded_leaves_nothing(
     own_store: SqliteStore, vectors: SqliteVectors, index: ExactIndex
 ) -> None:
     own_store.write([named("payment")])
-    embed_some(vectors, Interrupted(lambda: own_store.forget(FIRST)))
+    embed_some(vectors, Model(Interrupted(lambda: own_store.forget(FIRST))))
     catch_up(vectors, WordEmbedder(), index)
     assert vectors.vectors(Kind.OBSERVATION, [1], WordEmbedder().fingerprint) == {}
     assert (index.count(), vectors.count_pending()) == (0, 0)
@@ -200,7 +252,7 @@ def test_changes_are_followed_in_small_pieces_in_order(
 ) -> None:
     monkeypatch.setattr("memsvc.application.semantic.index_sync.MAX_CHANGES", 3)
     own_store.write([named(f"n{number}") for number in range(8)])
-    embed_some(vectors, model)
+    embed_some(vectors, Model(model))
     positions = [0]
     while apply_some(vectors, index, model.fingerprint):
         positions.append(index.position())
@@ -213,7 +265,7 @@ def test_who_ends_before_noting_where_it_stands_follows_the_same_again(
 ) -> None:
     index = Forgetful(DIMENSION)
     own_store.write([named("payment"), named("parser")])
-    embed_some(vectors, model)
+    embed_some(vectors, Model(model))
     with pytest.raises(SemanticUnavailable, match="ended"):
         apply_some(vectors, index, model.fingerprint)
     assert (index.position(), index.count()) == (0, 2)
@@ -281,7 +333,7 @@ def _take(
     index: ExactIndex,
 ) -> None:
     if step == "embed":
-        embed_some(vectors, model)
+        embed_some(vectors, Model(model))
     elif step == "follow":
         apply_some(vectors, index, model.fingerprint)
     elif isinstance(step, Ref):
@@ -303,3 +355,36 @@ def _kept(vectors: SqliteVectors, model: WordEmbedder) -> dict[Ref, int]:
         for kind in Kind
         for id, rows in vectors.vectors(kind, range(1, 200), model.fingerprint).items()
     }
+
+
+class Counting(WordEmbedder):
+    """Notes which threads embed; gives no vector before as many as expected do so at once."""
+
+    def __init__(self, at_once: int) -> None:
+        super().__init__()
+        self._all = threading.Barrier(at_once, timeout=PATIENCE)
+        self.threads: set[str] = set()
+
+    def embed(self, text: str) -> Vector:
+        self.threads.add(threading.current_thread().name)
+        self._all.wait()
+        return super().embed(text)
+
+
+@pytest.mark.parametrize(("searched", "at_once"), [(False, 2), (True, 1)])
+def test_embedding_leaves_a_thread_to_searches_while_somebody_searches(
+    own_store: SqliteStore, monkeypatch: pytest.MonkeyPatch, searched: bool, at_once: int
+) -> None:
+    monkeypatch.setattr("memsvc.application.semantic.index_sync.MAX_BATCH", 0)
+    monkeypatch.setattr("memsvc.application.semantic.indexer.QUIET_SECONDS", PATIENCE)
+    own_store.write([named("payment"), named("parser")])
+    model = Counting(at_once)
+    factories = Factories(lambda: model, lambda *_: ExactIndex(DIMENSION))
+    semantic = SemanticWorker(
+        own_store, SqliteVectors(own_store.connections), factories, threads=1, quiet_threads=2
+    )
+    if searched:
+        semantic.prepare("lexer")
+    semantic.step()
+    semantic.stop()
+    assert len(model.threads) == at_once

@@ -16,7 +16,14 @@ from memsvc.core.query import NO_QUERY, parse
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("worker-service.ts", ['"worker"', '"service"', '"ts"', '"workerservice"']),
+        (
+            "worker-service.ts",
+            ['"worker"', '"service"', '"ts"', '"workerservice"', '"worker service ts"'],
+        ),
+        ("src/a.py", ['"src"', '"py"']),
+        ("a1b2c3d", ['"a1b2c3d"', '"a1b2c3d"*']),
+        ("a1b2c3d4e", ['"a1b2c3d4e"', '"a1b2c3d4e"*', '"a1b2c3d"', '"a1b2c3d4"']),
+        ("v1.20", ['"1"', '"20"', '"1 20"']),
         ("getUserBy", ['"getuserby"', '"get user by"', '"getuser"', '"userby"']),
         ("C++ build", ['"cplusplus"', '"build"']),
         ("C code", ['"c"', '"code"']),

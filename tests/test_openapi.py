@@ -49,7 +49,7 @@ def test_parameters_say_their_limits_and_defaults(spec: Any) -> None:
         "maximum": 100,
         "default": 20,
     }
-    assert told["query"]["required"] is True
+    assert told["query"]["required"] is False
     assert told["type"]["schema"]["type"] == "array"
     assert told["format"]["schema"]["enum"] == ["index", "full"]
 
@@ -57,7 +57,7 @@ def test_parameters_say_their_limits_and_defaults(spec: Any) -> None:
 @pytest.mark.parametrize(
     ("method", "path", "status", "accept"),
     [
-        ("GET", "/api/search/semantic?query=x", 503, "application/json"),
+        ("GET", "/api/search/semantic?query=x", 200, "application/json"),
         ("GET", "/api/readiness", 200, "text/markdown"),
         ("GET", "/api/search/help", 200, "text/html"),
         ("GET", "/api/stats", 304, "application/json"),

@@ -71,6 +71,11 @@ OPTIONS = st.fixed_dictionaries(
         "dateStart": st.just("120d"),
     },
 )
+ALSO = st.lists(
+    st.sampled_from(["retry", "ledger -retry", '"payment retry"', "parser", "title:cache"]),
+    min_size=1,
+    max_size=3,
+)
 REQUESTS = st.one_of(
     st.tuples(
         st.just("/api/search"),
@@ -85,6 +90,10 @@ REQUESTS = st.one_of(
             ["/api/search/observations", "/api/search/sessions", "/api/search/prompts"]
         ),
         OPTIONS,
+    ),
+    st.tuples(
+        st.sampled_from(["/api/search", "/api/search/observations", "/api/search/prompts"]),
+        st.builds(lambda options, also: {**options, "also": also}, OPTIONS, ALSO),
     ),
     st.tuples(
         st.just("/api/search/by-type"), OPTIONS.map(lambda o: {**o, "type": "bugfix,decision"})
@@ -107,10 +116,11 @@ def test_pages_never_repeat_or_skip_and_the_total_is_what_they_hold(
 
 
 @FEWER
-@given(given_=OPTIONS, small=st.integers(1, 30))
+@given(given_=OPTIONS, also=st.just([]) | ALSO, small=st.integers(1, 30))
 def test_pages_of_any_size_give_one_order(
-    crowd: FlaskClient, given_: dict[str, Any], small: int
+    crowd: FlaskClient, given_: dict[str, Any], also: list[str], small: int
 ) -> None:
+    given_ = {**given_, "also": also}
     whole = [ref for page in every_page(crowd, "/api/search", **given_) for ref in refs_of(page)]
     offset = len(whole) // 2
     page = get(crowd, "/api/search", **{**given_, "limit": small, "offset": offset})
@@ -118,11 +128,11 @@ def test_pages_of_any_size_give_one_order(
 
 
 @FEWER
-@given(given_=OPTIONS)
+@given(given_=OPTIONS, also=st.just([]) | ALSO)
 def test_scores_lie_between_0_and_1_and_never_rise(
-    crowd: FlaskClient, given_: dict[str, Any]
+    crowd: FlaskClient, given_: dict[str, Any], also: list[str]
 ) -> None:
-    given_ = {**given_, "orderBy": "relevance"}
+    given_ = {**given_, "orderBy": "relevance", "also": also}
     pages = every_page(crowd, "/api/search", **given_)
     scores = [row.get("score", 0.0) for page in pages for row in rows_of(page)]
     assert all(0 <= score <= 1 for score in scores)

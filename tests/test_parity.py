@@ -56,8 +56,8 @@ def call_tool(
 
 
 def _sentence(text: str) -> str:
-    """An error without the line that says where help is."""
-    return text.removesuffix("\n").rpartition("\nhelp: ")[0]
+    """The first line of an error, without what follows on its parameters and on help."""
+    return text.partition("\n")[0]
 
 
 def by_http(

@@ -1,5 +1,6 @@
 """A snippet is the piece of a record that shows why it was found."""
 
+import re
 from typing import Any
 
 import pytest
@@ -7,6 +8,8 @@ from flask.testing import FlaskClient
 from hypothesis import given
 from hypothesis import strategies as st
 from samples import OBSERVATIONS
+
+from memsvc.core.words import STOP_WORDS
 
 LONGEST = 160 + 8 * 4 + 4 * 40
 
@@ -65,3 +68,23 @@ def test_is_a_short_single_line_of_the_record(client: FlaskClient, words: list[s
         assert len(snippet) <= LONGEST
         assert "\n" not in snippet
         assert snippet.count("**") % 2 == 0
+
+
+STOP = ["the", "is", "that", "was", "other", "before", "why"]
+
+
+@given(
+    stop=st.lists(st.sampled_from([*STOP, "others", '"the token"', "title:the"]), max_size=5),
+    words=st.lists(st.sampled_from(["token", "session", "retries"]), max_size=3),
+)
+def test_never_marks_a_stop_word(client: FlaskClient, stop: list[str], words: list[str]) -> None:
+    query = {"query": " ".join([*stop, *words]) or "the", "days": "all", "limit": "100"}
+    for row in client.get("/api/search", query_string=query).get_json()["results"]:
+        marked = {word.lower() for word in re.findall(r"\*\*(.*?)\*\*", row.get("snippet", ""))}
+        assert not marked & STOP_WORDS
+
+
+def test_shows_the_piece_with_the_telling_words(own_client: FlaskClient) -> None:
+    narrative = f"Why was it that the others did this? {'filler ' * 60} the refresh token. The end."
+    snippet = _snippet(own_client, narrative, "why was the refresh token that others did")
+    assert "the **refresh** **token**. The end." in snippet

@@ -22,6 +22,7 @@ from memsvc.adapters.sqlite.schema import migrations
 from memsvc.adapters.sqlite.store import SqliteStore, open_store
 from memsvc.core.errors import StoreDamaged, StoreTooNew, StoreUnavailable
 from memsvc.core.filters import Filter
+from memsvc.core.naming.commits import Commit
 from memsvc.core.ports.store import Outcome
 from memsvc.core.query import parse
 from memsvc.core.records import SHAPES, Kind, Observation, Record, Ref, kind_of
@@ -64,6 +65,24 @@ def test_the_rows_of_an_old_store_are_there_after_the_upgrade(tmp_path: Path) ->
         assert [store.count(kind, Filter()) for kind in Kind] == [20, 5, 6]
         assert store.rank(Kind.OBSERVATION, parse("idempotency"), Filter(), 10)
         assert store.forget(Ref(Kind.OBSERVATION, 1))
+
+
+def test_commits_of_an_old_store_are_known_by_their_hash_and_learn_their_authors(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "memsvc.db"
+    hash = "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678"
+    commit = Observation(title="Fix", source="git:shop", source_id=hash, author="Zoë")
+    store = open_store(path)
+    store.write([replace(commit, author="")])
+    store.close()
+    bring_back(path, 5)
+    with contextlib.closing(open_store(path)) as store:
+        [ref] = store.commits(Commit(hash[:7]))
+        assert store.rank(Kind.OBSERVATION, parse(hash[:9]), Filter(), 10)[0].ref == ref
+        assert not store.rank(Kind.OBSERVATION, parse("author:zoe"), Filter(), 10)
+        store.write([commit])
+        assert store.rank(Kind.OBSERVATION, parse("author:zoe"), Filter(), 10)[0].ref == ref
 
 
 def test_a_step_that_fails_leaves_no_trace_and_can_be_run_again(tmp_path: Path) -> None:

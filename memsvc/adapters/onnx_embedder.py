@@ -2,6 +2,8 @@
 
 import hashlib
 import os
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -10,6 +12,7 @@ os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 import numpy
 import onnxruntime
+from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from memsvc.core.errors import SemanticUnavailable
@@ -64,15 +67,41 @@ class OnnxEmbedder:
         return self._fingerprint
 
     def embed(self, text: str) -> Vector:
-        tokens = self._tokenizer.encode(text[:MAX_CHARACTERS])
+        (vector,) = self.embed_all([text])
+        return vector
+
+    def embed_all(self, texts: Sequence[str]) -> list[Vector]:
+        """The vectors of some texts, each padded to the longest of them."""
+        tokens = [self._tokenizer.encode(text[:MAX_CHARACTERS]) for text in texts]
         cells = {
-            "input_ids": tokens.ids,
-            "attention_mask": tokens.attention_mask,
-            "token_type_ids": tokens.type_ids,
+            "input_ids": [each.ids for each in tokens],
+            "attention_mask": [each.attention_mask for each in tokens],
+            "token_type_ids": [each.type_ids for each in tokens],
         }
-        feed = {name: numpy.array([cells[name]], dtype=numpy.int64) for name in self._inputs}
+        feed = {name: _padded(cells[name]) for name in self._inputs}
         (layer,) = self._session.run(None, feed)[:1]
-        return unit(layer[0].mean(axis=0))
+        return [
+            unit(rows[: len(each.ids)].mean(axis=0))
+            for rows, each in zip(layer, tokens, strict=True)
+        ]
+
+    def known_share(self, text: str) -> float:
+        found = self._tokenizer.encode(text[:MAX_CHARACTERS])
+        pieces = Counter(word for word in found.word_ids if word is not None)
+        lengths: Counter[int] = Counter()
+        for word, (start, end) in zip(found.word_ids, found.offsets, strict=True):
+            if word is not None:
+                lengths[word] += end - start
+        known = sum(lengths[word] for word in pieces if pieces[word] == 1)
+        return known / max(1, lengths.total())
+
+
+def _padded(rows: Sequence[Sequence[int]]) -> NDArray[numpy.int64]:
+    """The rows as one matrix, filled up with 0."""
+    matrix = numpy.zeros((len(rows), max(map(len, rows))), numpy.int64)
+    for line, row in zip(matrix, rows, strict=True):
+        line[: len(row)] = row
+    return matrix
 
 
 def _bundled_model() -> Path:
@@ -103,7 +132,7 @@ def _load(model: Path, tokenizer: Path) -> Embedder:
 
 
 def _options() -> onnxruntime.SessionOptions:
-    """One thread and one text at a time: fastest for short texts, and leaves cores to searches."""
+    """One thread: fastest for short texts, and leaves cores to searches."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.enable_cpu_mem_arena = False

@@ -29,8 +29,13 @@ def _reductions(page: Page, max_tokens: int, write: Callable[[Page], str]) -> It
     """Smaller and smaller versions of a page."""
     about = max_tokens // 2
     echo = {name: _stub_text(value) for name, value in page.echo.items()}
-    short = replace(page, echo=clip(page.echo, about), notes=clip(page.notes, about))
-    brief = replace(page, echo=echo, notes={}, requested=page.requested[:2])
+    short = replace(
+        page,
+        echo=clip(page.echo, about),
+        notes=clip(page.notes, about),
+        project=clip(page.project, about),
+    )
+    brief = replace(page, echo=echo, notes={}, project="", requested=page.requested[:2])
     count = _rows_that_fit(short, max_tokens, write)
     if count:
         yield _first(short, count)

@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from memsvc.answers.page import Row, compact_json
+from memsvc.answers.page import ReadCost, Row, compact_json
 from memsvc.answers.snippets import snippet
+from memsvc.answers.text import write_record
 from memsvc.core.dates import utc_text
 from memsvc.core.limits import deadline
 from memsvc.core.ports.store import Hit
 from memsvc.core.records import SHAPES, Kind, Observation, Record, Ref, Summary
-from memsvc.core.tokens import count_tokens
 
 MAX_TITLE = 120
 
@@ -47,15 +47,20 @@ def index_row(hit: Hit, record: Record, stems: tuple[str, ...] = ()) -> Row:
     }
     if stems and (found := snippet(_searched(record, hit.ref), stems)):
         row["snippet"] = found
+    if _is_whole(row, _texts(record, hit.ref)):
+        row["whole"] = True
     row["read_tokens"] = read_tokens(record, hit.ref)
     return row
 
 
 def full_row(hit: Hit, record: Record) -> Row:
     """A row with the full record."""
-    dumped = dump_record(record, hit.ref.kind)
-    cost = count_tokens(compact_json(dumped))
-    return {"ref": str(hit.ref), **dumped, **score_of(hit), "read_tokens": cost}
+    return {
+        "ref": str(hit.ref),
+        **dump_record(record, hit.ref.kind),
+        **score_of(hit),
+        "read_tokens": read_tokens(record, hit.ref),
+    }
 
 
 def score_of(hit: Hit) -> dict[str, Any]:
@@ -81,9 +86,16 @@ def subtitle_of(record: Record) -> str:
     return line if len(line) <= MAX_TITLE else f"{line[: MAX_TITLE - 1]}…"
 
 
-def read_tokens(record: Record, ref: Ref) -> int:
-    """The cost of reading a record in full, in tokens."""
-    return count_tokens(compact_json(dump_record(record, ref.kind)))
+def read_tokens(record: Record, ref: Ref) -> ReadCost:
+    """The cost of reading a full record, as JSON and as text."""
+    dumped = dump_record(record, ref.kind)
+    return ReadCost.of(compact_json(dumped), lambda: write_record(dumped))
+
+
+def _is_whole(row: Row, texts: Sequence[str]) -> bool:
+    """Whether a row shows all these texts, so that reading adds only files and labels."""
+    shown = {row["title"], row.get("subtitle", ""), ""}
+    return all(" ".join(text.split()) in shown for text in texts)
 
 
 def _texts(record: Record, ref: Ref) -> list[str]:
@@ -100,8 +112,10 @@ def _searched(record: Record, ref: Ref) -> list[str]:
 
 
 def dump_record(record: Record, kind: Kind) -> dict[str, Any]:
-    """A full record as answers show it: plain lists, the date in both forms."""
+    """A full record as answers show it: plain lists, the date in both forms, an author if known."""
     cells = {name: getattr(record, name) for name in _field_names(kind)}
+    if not cells.get("author"):
+        cells.pop("author", None)
     lists = {name: list(cell) for name, cell in cells.items() if isinstance(cell, tuple)}
     when = {"created_at": utc_text(record.created_at_epoch)}
     return {"id": record.id, "kind": kind.value, **cells, **lists, **when}

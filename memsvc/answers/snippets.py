@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from memsvc.core.words import has_cjk, subwords, tokens
+from memsvc.core.words import STOP_WORDS, has_cjk, subwords, tokens
 
 MAX_SNIPPET = 160
 """Length of a snippet in characters, without the marks: about 40 tokens."""
@@ -29,12 +29,13 @@ class Mark(NamedTuple):
 
 
 def stems_of(words: Iterable[str]) -> tuple[str, ...]:
-    """The common prefixes (stems) of these words' forms, longest first.
+    """The common prefixes (stems) of these words' forms, longest first, without stop words.
 
     They only approximate the index's stemming: good enough to highlight, never used to search.
     """
     named = (piece for word in words for token in tokens(word) for piece in _forms(token))
-    return tuple(sorted({_stem(piece) for piece in named}, key=lambda stem: (-len(stem), stem)))
+    stems = {_stem(piece) for piece in named if piece.lower() not in STOP_WORDS}
+    return tuple(sorted(stems, key=lambda stem: (-len(stem), stem)))
 
 
 def _forms(token: str) -> list[str]:
@@ -86,11 +87,13 @@ def _marks_of(word: str, stems: tuple[str, ...]) -> tuple[Mark, ...]:
     if not word.isascii() and has_cjk(word):
         return tuple(_inner_marks(word, stems))
     low = word.lower()
+    if low in STOP_WORDS:  # "others" has the stem "other"
+        return ()
     if low.startswith(stems):
         return (Mark(0, len(word), _first(low, stems)),)
     if not word.islower():
         for piece in subwords(word):
-            if piece.startswith(stems):
+            if piece.startswith(stems) and piece not in STOP_WORDS:
                 start = low.find(piece)
                 return (Mark(start, start + len(piece), _first(piece, stems)),)
     return ()

@@ -1,10 +1,10 @@
 """The session-start page as text."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
-from memsvc.answers.page import Page, Row, with_own_cost
+from memsvc.answers.page import Page, Row, cost_as_json, cost_as_text, with_own_cost
 from memsvc.answers.quoting import MEMORY_IS_DATA, name_of, one_line
 from memsvc.core.dates import local_day, local_text
 from memsvc.core.economics import Discovery, Economics, discovery_cost
@@ -18,8 +18,9 @@ def write_start_page(page: Page) -> str:
     summary = page.notes.get("summary")
     if not page.total and not summary:
         return with_own_cost(lambda this: "\n".join(_empty_page(page, this)) + "\n")
+    scope = [one_line(f"scope: {text}")] if (text := page.notes.get("scope")) else []
     future = [one_line(text)] if (text := page.notes.get("future")) else []
-    index = [*_index(page.rows), *_summary(summary), *future]
+    index = [*_index(page.rows), *_summary(summary), *scope, *future]
     lines = [LEGEND, *index, *_costs(page.rows), *_next_steps(page)]
     return with_own_cost(lambda this: "\n".join([_header(page, this), *lines]) + "\n")
 
@@ -60,7 +61,7 @@ def _line(row: Row, several: bool) -> str:
     time = local_text(row["created_at_epoch"])[-5:]
     project = f"{name_of(row['project'])}:" if several and row.get("project") else ""
     facts = f"#{row['ref']} {time} {name_of(row.get('type', ''))} {project} {row['title']}"
-    return one_line(f"{facts} ({row.get('read_tokens', '?')})")
+    return one_line(f"{facts} ({cost_as_text(row) or '?'})")
 
 
 def _summary(summary: Mapping[str, Any] | None) -> list[str]:
@@ -77,7 +78,7 @@ def _summary(summary: Mapping[str, Any] | None) -> list[str]:
 def _costs(rows: Sequence[Row]) -> list[str]:
     if not rows:
         return []
-    costs = economics_of(rows)
+    costs = economics_of(rows, cost_as_text)
     read = f"Reading all of these: {costs.read} tokens"
     return [
         f"{read}; learning them cost {costs.learned}, so reading saves {costs.percent}%."
@@ -86,16 +87,16 @@ def _costs(rows: Sequence[Row]) -> list[str]:
     ]
 
 
-def economics_of(rows: Sequence[Row]) -> Economics:
+def economics_of(rows: Sequence[Row], cost: Callable[[Row], int] = cost_as_json) -> Economics:
     """What the observations on a page cost and save."""
     costly = [row for row in rows if row.get("discovery_tokens")]
-    read, known = (sum(row.get("read_tokens", 0) for row in some) for some in (rows, costly))
+    read, known = (sum(map(cost, some)) for some in (rows, costly))
     return Economics(read, known, discovery_cost(sorted(map(_discovery, costly))))
 
 
 def _discovery(row: Row) -> Discovery:
     number = row["prompt_number"]
-    place = row["project"], row["session_id"], -1 if number is None else number
+    place = row.get("project", ""), row["session_id"], -1 if number is None else number
     return Discovery(*place, row["discovery_tokens"], row["created_at_epoch"])
 
 

@@ -1,17 +1,27 @@
 """Answers as compact text that loses nothing, for agents and for people at a terminal."""
 
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
-from memsvc.answers.page import Page, Row, with_own_cost
+from memsvc.answers.budget import CLIPPED
+from memsvc.answers.page import Page, Row, cost_as_text, with_own_cost
 from memsvc.answers.quoting import cell, field_lines, name_of, one_line, visible
 from memsvc.core.dates import local_day, local_text
-from memsvc.core.records import Kind, Ref
+from memsvc.core.records import SHAPES, Kind, Ref
+
+WHOLE: Final = "whole"
+"""In a row instead of the cost of reading: the title has all the words of the record."""
+
+_WORDS: Final = ("query", "also")
+
+_COMMIT = re.compile(r"\b([0-9a-f]{10})[0-9a-f]{30}\b")
+_MAY_NAME_COMMITS = {"source_id", *(name for shape in SHAPES.values() for name in shape.texts)}
 
 
 def write_text(page: Page) -> str:
     """A page as text: a header, one table row per record (or the full record), and a next step."""
-    return _page_text(page, [line for row in page.rows for line in _row(row, page.format)])
+    return _page_text(page, [line for row in _rows(page) for line in _row(row, page.format)])
 
 
 def write_matches(page: Page) -> str:
@@ -23,34 +33,62 @@ def write_matches(page: Page) -> str:
 
 def _page_text(page: Page, rows: list[str]) -> str:
     lines = visible("\n".join([*rows, *_notes(page), *_closing(page)]))
+    if _is_one_record(page):
+        return f"{lines}\n"
     return with_own_cost(lambda this: f"{_header(page, this)}\n{lines}".rstrip("\n") + "\n")
+
+
+def _is_one_record(page: Page) -> bool:
+    """Whether a page is one record requested by its ref, which needs no header."""
+    return len(page.rows) == len(page.requested) == 1 and not _notes(page)
 
 
 def _header(page: Page, this: int) -> str:
     shown = f"{len(page.rows)} of {page.total}"
     if page.offset:
         shown = f"{page.offset + 1}-{page.offset + len(page.rows)} of {page.total}"
-    facts = [shown, page.strategy, *_window(page.window), f"{this} tokens"]
-    if page.format == "index" and page.full_tokens:
-        facts.append(f"{page.full_tokens} to read all")
+    facts = [shown, page.strategy, *_window(page), f"{this} tokens"]
     facts += [
-        f"{name}: {_as_line(value)}" for name, value in page.echo.items() if _adds_something(value)
+        f"{name}: {_as_line(value)}"
+        for name, value in page.echo.items()
+        if _adds_something(name, value)
     ]
     return " · ".join(facts)
 
 
-def _adds_something(value: Any) -> bool:
-    """Whether an echo adds anything to the rows: an anchor that is a record is one of them."""
-    return bool(value) and not (isinstance(value, Mapping) and "ref" in value)
+def _adds_something(name: str, value: Any) -> bool:
+    """Whether an echo adds anything: who asked knows the words, and an anchor may be a row."""
+    return (
+        bool(value) and name not in _WORDS and not (isinstance(value, Mapping) and "ref" in value)
+    )
 
 
-def _window(window: Mapping[str, Any] | None) -> list[str]:
+def _window(page: Page) -> list[str]:
+    """The window of a page, and how many matches lie outside it.
+
+    If all rows of the page do, this is where it is said.
+    """
+    window = page.window
     if not window:
         return []
     if window["days"] == "all":
         return ["all days"]
-    counts = (window["older_matches"], "older"), (window.get("future_matches"), "in the future")
+    only = page.rows and all(map(_is_older, page.rows)) and window["older_matches"] < page.total
+    counts = (
+        (window["older_matches"], "older, all of these" if only else "older"),
+        (window.get("future_matches"), "in the future"),
+    )
     return [f"{window['days']} days", *(f"{count} {when}" for count, when in counts if count)]
+
+
+def _is_older(row: Row) -> bool:
+    return bool(row.get("older"))
+
+
+def _rows(page: Page) -> list[Row]:
+    """The rows of a page; those older than the window are marked only if others are not."""
+    alike = len(set(map(_is_older, page.rows))) == 1
+    return [{**row, "older": False} for row in page.rows] if alike else list(page.rows)
 
 
 def _notes(page: Page) -> list[str]:
@@ -70,19 +108,47 @@ def _row(row: Row, form: str) -> list[str]:
 
 
 def _table_row(row: Row) -> str:
-    when = local_text(row["created_at_epoch"]) + (" older" if row.get("older") else "")
+    when = local_text(row["created_at_epoch"]) + (" older" if _is_older(row) else "")
     anchor = " <- anchor" if row.get("anchor") else ""
-    label, title, cost = cell(_label(row)), cell(row["title"]), row.get("read_tokens", "")
-    return f"| {_shown_ref(row)}{anchor} | {when} | {label} | {title} | {cost} |"
+    label, cost = cell(_label(row)), _cost(row)
+    title = cell(_brief(f"{_project(row)} {row['title']}"))
+    return f"| {_shown_ref(row)}{anchor} | {when} | {label} | {title}{_alike(row)} | {cost} |"
+
+
+def _alike(row: Row) -> str:
+    """The other matches that a row stands for."""
+    twins = row.get("twins", ())
+    refs = (ref if row["kind"] != "observation" else f"#{ref}" for ref in twins)
+    return f" +{len(twins)} alike: {' '.join(refs)}" if twins else ""
 
 
 def _match(number: int, row: Row) -> str:
     """A row of the list; a stub row has neither similarity nor cost."""
     near = f"{row['similarity']:.0%}" if "similarity" in row else ""
-    cost = f"({row['read_tokens']} tokens)" if "read_tokens" in row else ""
-    when, title = local_day(row["created_at_epoch"]), row["title"]
+    cost = f"({_cost(row)} tokens)".replace(f"{WHOLE} tokens", WHOLE) if _cost(row) else ""
+    when, title = local_day(row["created_at_epoch"]), _brief(row["title"])
     label = name_of(_label(row))
-    return one_line(f"{number}. {near} {when} {_shown_ref(row)} {label} {title} {cost}")
+    facts = f"{number}. {near} {when} {_shown_ref(row)} {label} {_project(row)}"
+    return one_line(f"{facts} {title} {cost}")
+
+
+def _project(row: Row) -> str:
+    """The project of a row among rows of several, to stand before its title."""
+    return f"{name_of(row['project'])}:" if row.get("project") else ""
+
+
+def _cost(row: Row) -> str:
+    """What a row says about reading its record: the cost, or that there is nothing more to read.
+
+    Rows of text show no subtitle.
+    """
+    whole = row.get("whole") and "subtitle" not in row
+    return WHOLE if whole else str(cost_as_text(row) or "")
+
+
+def _brief(text: str) -> str:
+    """A text with commit hashes cut to 10 digits, which name them as well."""
+    return _COMMIT.sub(r"\1", text)
 
 
 def _shown_ref(row: Row) -> str:
@@ -102,7 +168,11 @@ def _work_session(row: Row, form: str) -> list[str]:
     return [head, *(line for child in children for line in _row(child, form))]
 
 
-_OWN_LINE = {"id", "ref", "kind", "type", "title", "request", "created_at", "created_at_epoch"}
+_NO_FIELDS = {
+    *("id", "ref", "kind", "type", "title", "request", "created_at", "created_at_epoch"),
+    *("explain", "timeline", "anchor", "read_tokens"),
+}
+"""What the heading says or its own lines say, and what reading cost, which is known by then."""
 
 
 def _full(row: Row) -> list[str]:
@@ -110,14 +180,24 @@ def _full(row: Row) -> list[str]:
     title = row.get("title") or row.get("request") or ""
     anchor = " <- anchor" if row.get("anchor") else ""
     when, label = local_text(row["created_at_epoch"]), name_of(_label(row))
-    heading = one_line(f"### {_shown_ref(row)}{anchor} {label} {when} {title}")
-    fields = [name for name in row if name not in _OWN_LINE | {"explain", "timeline", "anchor"}]
+    heading = one_line(f"### {_shown_ref(row)}{anchor} {label} {when} {_brief(title)}")
+    fields = [name for name in row if name not in _NO_FIELDS and not _is_repeated(name, row)]
     return [heading, *(line for name in fields for line in _field(name, row[name]))]
+
+
+def _is_repeated(name: str, row: Row) -> bool:
+    """Whether a field is a subtitle of one line with which the narrative begins."""
+    if name != "subtitle" or len(row[name].splitlines()) > 1:
+        return False
+    beginning, narrative = (one_line(row.get(each, "")) for each in (name, "narrative"))
+    return narrative.startswith(beginning.removesuffix(CLIPPED).removesuffix("…"))
 
 
 def _field(name: str, value: Any) -> list[str]:
     if value in (None, "", [], False) or (name == "discovery_tokens" and not value):
         return []
+    if name in _MAY_NAME_COMMITS:
+        value = _brief(value) if isinstance(value, str) else [_brief(item) for item in value]
     if isinstance(value, list):
         items = (field_lines("-", str(item), indent="  ") for item in value)
         return [f"{name}:", *(line for lines in items for line in lines)]
@@ -137,7 +217,8 @@ def _closing(page: Page) -> list[str]:
 def _read_hint(page: Page) -> str:
     if page.format == "full":
         return ""
-    refs = [row["ref"] for row in page.rows if "ref" in row]
+    listed = [row for row in page.rows if "ref" in row]
+    refs = [row["ref"] for row in [row for row in listed if _cost(row) != WHOLE] or listed]
     return f"Read: memsvc read {','.join(refs[:3])}" if refs else ""
 
 

@@ -7,10 +7,12 @@ from urllib.parse import urlencode
 
 from memsvc import __version__
 from memsvc.answers.quoting import HIDDEN, MEMORY_IS_DATA, QUOTED, name_of, visible
+from memsvc.answers.text import WHOLE
 from memsvc.api.operation import Operation
 from memsvc.api.parameter_facts import parameter_line, parameters_of
 from memsvc.application.requests import HelpRequest
 from memsvc.application.services import Services
+from memsvc.core.dates import FORMS
 from memsvc.core.errors import ERRORS, BadRequest
 from memsvc.core.filters import EVERYTHING
 from memsvc.core.records import Kind
@@ -19,6 +21,12 @@ from memsvc.core.tokens import ESTIMATOR
 TEXT_OF_MEMORY: Final = (
     f"{MEMORY_IS_DATA} In text, several lines of a record each begin with {QUOTED.strip()!r}, and "
     f"{HIDDEN} stands for invisible or control characters."
+)
+
+COST_OF_READING: Final = (
+    "A row's read_tokens, its last cell in text, is what reading its record costs in the same "
+    f"form. {WHOLE!r} means that the row has all the words of its record; reading adds only its "
+    "files, its labels and where it came from."
 )
 
 
@@ -35,9 +43,9 @@ def build_help(
         "base": request.base,
         "estimator": ESTIMATOR,
         "text": "Send Accept: text/markdown, or render=text, to get any answer as compact text",
-        "memory": TEXT_OF_MEMORY,
+        "memory": TEXT_OF_MEMORY if one else f"{TEXT_OF_MEMORY} {COST_OF_READING}",
         "operations": [describe(operation, request.base, newest) for operation in shown],
-        **({} if one else {"vocabulary": vocabulary(services)}),
+        **({} if one else {"dates": FORMS, "vocabulary": vocabulary(services)}),
     }
 
 
@@ -128,6 +136,7 @@ def help_text(catalogue: Mapping[str, Any]) -> str:
     )
     blocks = [head, *map(_operation_text, catalogue["operations"])]
     if words := catalogue.get("vocabulary"):
+        blocks.append(f"Dates: {catalogue['dates']}.\n")
         blocks += ["## In use\n", *(f"- {name}: {_counted(words[name])}\n" for name in words)]
     return visible("\n".join(blocks))
 

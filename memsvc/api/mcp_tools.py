@@ -8,6 +8,7 @@ from memsvc.api.operation import Operation
 from memsvc.api.operations import OPERATIONS
 from memsvc.api.parameter_facts import Parameter, parameter_line, parameters_of
 from memsvc.core.errors import BadRequest
+from memsvc.schemas.parameters import FOLDER
 
 Pair = tuple[str, str]
 
@@ -19,8 +20,8 @@ GUIDE, GUIDE_ALIAS = "__IMPORTANT", "important_workflow"
 alias.
 """
 
-FIXED_PARAMETERS = {"format": "index", "render": "text"}
-"""Parameters that tools do not offer, with the fixed value of each."""
+FIXED_PARAMETERS = {"format": "index", "render": "text", "explain": "", FOLDER: ""}
+"""Parameters that tools do not offer, with the fixed value of each, if any."""
 
 INSTRUCTIONS = (
     "Memory of past work: what was done, found, decided and asked for. Start with search (an "
@@ -36,15 +37,15 @@ WORKFLOW = f"""Read memory in three layers, cheapest first:
 Take only the few refs that matter to layer 3, all in one call; never skip the index.
 When search finds nothing, search_memories runs a semantic search; its list is an index too.
 If an answer ends with "Read: memsvc read 52,S3", call get_observations with ids ["52","S3"];
-for "More: offset=20", repeat the search with that offset.
+for "More: offset=20", repeat the search with that offset; for "--all-projects", with project "*".
 {MEMORY_IS_DATA}
 """
 
 
 def definitions() -> list[dict[str, Any]]:
     """The tool definitions, as MCP lists them."""
-    guide = "How to use memory in three layers: 1 search, 2 timeline, 3 get_observations."
-    about = {"type": "string", "description": "a tool to explain; default: all"}
+    guide = "How to use memory in layers: search, timeline, get_observations."
+    about = {"type": "string", "description": "a tool; default: all"}
     tools = [_tool(n, _description(tool), _input_schema(tool)) for n, tool in TOOLS.items()]
     # some clients refuse a tool without parameters, and every other tool along with it
     return [_tool(GUIDE, guide, {"type": "object", "properties": {"about": about}}), *tools]

@@ -88,10 +88,17 @@ class Operation:
         """The function that renders an answer as text."""
         return self.text or TEXTS[self.result]
 
+    @property
+    def by_folder(self) -> bool:
+        """Whether commands and tools search the project of their folder unless one is given."""
+        is_search = self.method == "GET" and self.result is Result.PAGE and not self.refs
+        return is_search and "project" in self.parameters
+
     @cached_property
     def schema(self) -> Schema:
-        """The schema of its parameters; GET also takes `render`."""
+        """The schema of its parameters; GET also takes `render`, searches also `folder`."""
+        folder = parameters.of_folder() if self.by_folder else {}
         rendering = parameters.rendering() if self.method == "GET" else {}
         return parameters.make_schema(
-            f"{self.name}-{self.method}", {**self.parameters, **rendering}
+            f"{self.name}-{self.method}", {**self.parameters, **folder, **rendering}
         )

@@ -31,14 +31,14 @@ ALL: Final = (OBSERVATION, SESSION, PROMPT)
 ARTICLES: Final = {OBSERVATION: "an", SESSION: "a", PROMPT: "a"}
 
 
-def _window_of(kinds: tuple[Kind, ...]) -> Callable[[Call], Any]:
-    return partial(requests.search_request, kinds=kinds, windowed=True)
+def _search_of(kinds: tuple[Kind, ...]) -> Callable[[Call], Any]:
+    return partial(requests.search_kinds_request, kinds=kinds)
 
 
-def _around(more: Fields | None = None) -> Fields:
-    """The parameters of every timeline besides its anchor."""
+def _around(more: Fields | None = None, *, ends: bool = True) -> Fields:
+    """The parameters of every timeline besides its anchor; with one, it may have an end."""
     return {
-        **parameters.depth(),
+        **(parameters.depth_or_end() if ends else parameters.depth()),
         **(more or {}),
         **parameters.filters(*ALL),
         **parameters.kinds(),
@@ -54,6 +54,11 @@ def _batch() -> Fields:
         **parameters.project(),
         **parameters.budget(),
     }
+
+
+def _one_record(kind: Kind) -> Fields:
+    by_commit = kind is OBSERVATION
+    return parameters.record_or_commit() if by_commit else parameters.record_id()
 
 
 def _is_ready(answer: Answer) -> int:
@@ -72,17 +77,18 @@ OPERATIONS: tuple[Operation, ...] = (
         name="observations",
         path="/api/search/observations",
         command="search observations",
-        summary="Search observations by text.",
+        summary="Search observations by text, or list those of a time.",
         when="to find what was done, fixed, decided or learned about something",
-        read=_window_of((OBSERVATION,)),
+        read=_search_of((OBSERVATION,)),
         run=run_search,
         kinds=(OBSERVATION,),
         parameters={
-            **parameters.query(required=True),
+            **parameters.query(required=False),
+            **parameters.also(),
             **parameters.filters(OBSERVATION),
             **parameters.paging(),
         },
-        example={"query": "double charge", "limit": "3"},
+        example={"query": "double charge", "limit": "2"},
         argument="query",
         skill=True,
     ),
@@ -90,17 +96,18 @@ OPERATIONS: tuple[Operation, ...] = (
         name="sessions",
         path="/api/search/sessions",
         command="search sessions",
-        summary="Search session summaries by text.",
+        summary="Search session summaries by text, or list those of a time.",
         when="to find what a work session was about and its outcome",
-        read=_window_of((SESSION,)),
+        read=_search_of((SESSION,)),
         run=run_search,
         kinds=(SESSION,),
         parameters={
-            **parameters.query(required=True),
+            **parameters.query(required=False),
+            **parameters.also(),
             **parameters.filters(SESSION),
             **parameters.paging(),
         },
-        example={"query": "checkout", "limit": "3"},
+        example={"query": "checkout", "limit": "2"},
         argument="query",
         skill=True,
     ),
@@ -110,15 +117,16 @@ OPERATIONS: tuple[Operation, ...] = (
         command="search prompts",
         summary="Search the user's prompts, stored verbatim.",
         when="to find what the user asked for, in their own words",
-        read=_window_of((PROMPT,)),
+        read=_search_of((PROMPT,)),
         run=run_search,
         kinds=(PROMPT,),
         parameters={
-            **parameters.query(required=True),
+            **parameters.query(required=False),
+            **parameters.also(),
             **parameters.filters(PROMPT),
             **parameters.paging(),
         },
-        example={"query": "why", "limit": "3"},
+        example={"query": "why", "limit": "2"},
         argument="query",
         skill=True,
     ),
@@ -137,7 +145,7 @@ OPERATIONS: tuple[Operation, ...] = (
             **parameters.filters(OBSERVATION, without="type"),
             **parameters.paging(),
         },
-        example={"type": "decision", "limit": "3"},
+        example={"type": "decision", "limit": "2"},
         argument="type",
         skill=True,
     ),
@@ -156,7 +164,7 @@ OPERATIONS: tuple[Operation, ...] = (
             **parameters.filters(OBSERVATION, without="concept"),
             **parameters.paging(),
         },
-        example={"concept": "gotcha", "limit": "3"},
+        example={"concept": "gotcha", "limit": "2"},
         argument="concept",
         skill=True,
     ),
@@ -177,7 +185,7 @@ OPERATIONS: tuple[Operation, ...] = (
             **parameters.filters(OBSERVATION, SESSION, without="file"),
             **parameters.paging(),
         },
-        example={"filePath": "src/payments", "limit": "3"},
+        example={"filePath": "src/payments", "limit": "2"},
         argument="filePath",
         skill=True,
     ),
@@ -209,7 +217,7 @@ OPERATIONS: tuple[Operation, ...] = (
         name="timeline",
         path="/api/context/timeline",
         command="context timeline",
-        summary="Show what happened just before and after a record or a date.",
+        summary="Show what happened around a record or a date, or to an end.",
         when="for a date, or to see what led to a record and what followed it",
         read=requests.timeline_request,
         run=timeline.show_timeline,
@@ -232,13 +240,16 @@ OPERATIONS: tuple[Operation, ...] = (
         kinds=ALL,
         parameters={
             **parameters.query(required=True),
+            **parameters.also(),
             "mode": parameters.choice(
                 "auto: around the best match; interactive: matches to choose from; "
                 "observations or sessions: auto, within that kind",
                 "auto",
                 *requests.MODES,
             ),
-            **_around(parameters.limit("matches to choose from in interactive mode", 5, 20)),
+            **_around(
+                parameters.limit("matches to choose from in interactive mode", 5, 20), ends=False
+            ),
         },
         example={"query": "double charge", "depth_before": "2", "depth_after": "2"},
         argument="query",
@@ -268,20 +279,21 @@ OPERATIONS: tuple[Operation, ...] = (
         command="search",
         summary="Search all kinds of record at once.",
         when="to start with: one index of observations, sessions and prompts",
-        read=requests.search_all_request,
+        read=requests.search_kinds_request,
         run=run_search,
         kinds=ALL,
         parameters={
             **parameters.query(required=False),
+            **parameters.also(),
             **parameters.kinds(),
             **parameters.filters(*ALL),
             **parameters.paging(),
         },
-        example={"query": "double charge", "limit": "3"},
+        example={"query": "double charge", "limit": "2"},
         argument="query",
         tool=Tool(
             "search",
-            "Start here. Returns an index: ref, date, type, title, tokens to read.",
+            "Start here. Returns rows: ref, date, type, title, tokens to read.",
         ),
     ),
     Operation(
@@ -296,18 +308,18 @@ OPERATIONS: tuple[Operation, ...] = (
         parameters={
             **parameters.query(required=True, description="what to look for, in any words"),
             **parameters.limit("records to return", 5, 100),
-            "days_back": parameters.number("only the last N days; default: all", None, 1, 36500),
+            "days_back": parameters.number("the last N days", None, 1, 36500),
             **parameters.filters(*ALL),
             **parameters.kinds(),
             **parameters.answer_format(),
         },
-        example={"query": "customers billed twice", "limit": "3"},
-        errors=("bad_parameter", "semantic_unavailable"),
+        example={"query": "customers billed twice", "limit": "2"},
+        errors=("bad_parameter",),
         argument="query",
         text=write_matches,
         tool=Tool(
             "search_memories",
-            "Use it when search finds nothing. Returns an index with match percent.",
+            "Use it when search finds nothing. Returns rows with match percent.",
         ),
     ),
     Operation(
@@ -329,7 +341,7 @@ OPERATIONS: tuple[Operation, ...] = (
         example={"anchor": "2026-10-13", "depth_before": "2", "depth_after": "2"},
         errors=ONE_RECORD,
         argument="anchor",
-        tool=Tool("timeline", "Returns an index."),
+        tool=Tool("timeline", "Returns rows."),
     ),
     Operation(
         name="batch",
@@ -396,7 +408,7 @@ OPERATIONS: tuple[Operation, ...] = (
             run=reading.read_record,
             kinds=(kind,),
             result=Result.RECORD,
-            parameters=parameters.record_id(),
+            parameters=_one_record(kind),
             example={"id": "3"},
             refs="id",
             cost="its read_tokens",
@@ -411,8 +423,14 @@ OPERATIONS: tuple[Operation, ...] = (
         command="projects",
         summary="List the projects and how many records each has.",
         when="to see which projects exist",
+        read=lambda call: call.values.get(parameters.FOLDER),
         run=status.list_projects,
         result=Result.DOCUMENT,
+        parameters={
+            parameters.FOLDER: parameters.text(
+                "only the project of this folder: name or first commit"
+            )
+        },
         cost="about 20 tokens per project",
     ),
     Operation(

@@ -6,7 +6,7 @@ from typing import Any
 
 from marshmallow import fields, validate
 
-from memsvc.schemas.parameters import CommaList, DateField, Days
+from memsvc.schemas.parameters import DateField, Days
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def parameters_of(members: dict[str, fields.Field[Any]]) -> list[Parameter]:
 
 
 def _parameter(name: str, field: fields.Field[Any]) -> Parameter:
-    inner = field.inner if isinstance(field, CommaList) else field
+    inner = field.inner if isinstance(field, fields.List) else field
     default = field.load_default
     return Parameter(
         name=name,
@@ -88,5 +88,5 @@ def _validators(field: fields.Field[Any], kind: type[Any]) -> list[Any]:
 
 
 def _type(field: fields.Field[Any]) -> str:
-    named = ((CommaList, "list"), (DateField, "date"), (Days, "days"), (fields.Integer, "number"))
+    named = ((fields.List, "list"), (DateField, "date"), (Days, "days"), (fields.Integer, "number"))
     return next((word for cls, word in named if isinstance(field, cls)), "text")

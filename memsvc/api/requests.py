@@ -1,6 +1,6 @@
 """Turns parameters into requests: the only module that knows the names of parameters."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -12,12 +12,16 @@ from memsvc.application.requests import (
     RecentRequest,
     SearchRequest,
     TimelineRequest,
+    Wording,
     WriteRequest,
 )
-from memsvc.core.dates import DAY_MS, HOUR_MS, Date
+from memsvc.core.calendar.spans import DAY_MS, HOUR_MS, Span
+from memsvc.core.dates import Date, local_day, read_date
 from memsvc.core.errors import BadRequest
 from memsvc.core.filters import EVERYTHING, FIELDS, Filter, Groups
+from memsvc.core.naming.commits import Commit
 from memsvc.core.query import Query, parse
+from memsvc.core.ranking.wordings import narrowed, united
 from memsvc.core.recency import latest_moment
 from memsvc.core.records import Kind, Ref
 from memsvc.schemas import parameters
@@ -28,6 +32,9 @@ MODES: Final = ("auto", "interactive", "observations", "sessions")
 
 DEFAULT_WORK_SESSIONS: Final = 3
 """Work sessions that recent context shows."""
+
+MAX_ECHOED: Final = 40
+"""Characters of another wording that the answer repeats."""
 
 DEFAULT_MATCHES: Final = 20
 """Observations that recent context shows for a query."""
@@ -59,13 +66,15 @@ def search_request(
     """
     given = call.values
     text = given.get("query") or ""
-    query = parse(text)
+    wordings = _wordings(text, given.get("also") or [])
+    query = united([each.query for each in wordings]) if wordings else parse(text)
     since, until, days = _dates(call)
     default_window = windowed and (since, until, days) == (None, None, None)
     return SearchRequest(
         kinds=kinds or _kinds(given),
         text=text,
         query=query,
+        wordings=wordings,
         selection=Filter(_groups(given, query), since, until),
         order=given.get("orderBy") or ("relevance" if text else "date_desc"),
         window_start=_days_ago(call, parameters.DEFAULT_DAYS) if default_window else None,
@@ -75,19 +84,24 @@ def search_request(
         format=given.get("format", "index"),
         explain=given.get("explain") == "1",
         grouped=grouped,
-        echo=_echo(given, echo, "query"),
+        echo=_echo(given, echo, "query") | _echo_span(call) | _echo_wordings(given),
     )
 
 
-def search_all_request(call: Call) -> SearchRequest:
-    """A search over the requested kinds. Raises BadRequest without a query and without a filter."""
+def search_kinds_request(call: Call, kinds: tuple[Kind, ...] = ()) -> SearchRequest:
+    """A search over these kinds, or over the requested ones. Raises BadRequest without a query and
+    without a filter.
+    """
     given = call.values
-    names = [*parameters.filters(*Kind), *parameters.dates()]
-    is_open = set(given["kinds"]) == set(Kind) and not any(given.get(name) for name in names)
-    if not given.get("query") and is_open:
-        message = f"missing; give a query or one of these filters: kinds, {', '.join(names)}"
+    if given.get("also") and not given.get("query"):
+        raise BadRequest.of("also", "adds wordings to a query; give the first of them as query")
+    names = [*parameters.filters(*(kinds or Kind)), *parameters.dates()]
+    some_kinds = set(given.get("kinds", Kind)) != set(Kind)
+    if not (given.get("query") or some_kinds or any(given.get(name) for name in names)):
+        allowed = ", ".join([*(() if kinds else ("kinds",)), *names])
+        message = f"missing; give a query or one of these filters: {allowed}"
         raise BadRequest("Missing required parameter: query", {"query": [message]})
-    return search_request(call, windowed=bool(given.get("query")))
+    return search_request(call, kinds, windowed=bool(given.get("query")))
 
 
 def recent_request(call: Call) -> RecentRequest:
@@ -105,9 +119,33 @@ def recent_request(call: Call) -> RecentRequest:
 
 
 def timeline_request(call: Call) -> TimelineRequest:
-    """What happened around a record or a date."""
+    """What happened around a record or a date, or from there to an end. A number that is no record
+    may be a year. Raises BadRequest if the end is before the anchor.
+    """
     anchor = call.values["anchor"]
-    return _timeline(call, anchor.first(call.now) if isinstance(anchor, Date) else anchor)
+    if isinstance(anchor, Date):
+        return _timeline_of_date(call, anchor)
+    return replace(_timeline(call, anchor), otherwise=_timeline_of_year(call, anchor))
+
+
+def _timeline_of_date(call: Call, anchor: Date) -> TimelineRequest:
+    """A date that is longer than a day has its own end."""
+    end: Date | None = call.values.get("end")
+    first, last = anchor.span(call.now)
+    if end and end.last(call.now) < first:
+        raise BadRequest.of(
+            "end",
+            f"given {end.text!r}, which is before the anchor {anchor.text!r}; give a later date",
+        )
+    return _timeline(call, first, own_end=last if last - first > 2 * DAY_MS else None)
+
+
+def _timeline_of_year(call: Call, anchor: Ref) -> TimelineRequest | None:
+    try:
+        year = read_date(str(anchor)) if anchor.kind is Kind.OBSERVATION else None
+        return _timeline_of_date(call, year) if year else None
+    except (ValueError, BadRequest):
+        return None
 
 
 def timeline_by_query_request(call: Call) -> TimelineRequest:
@@ -159,9 +197,10 @@ def batch_request(call: Call) -> BatchRequest:
     )
 
 
-def record_request(call: Call, kind: Kind) -> Ref:
-    """The ref of one record."""
-    return Ref(kind, call.values["id"])
+def record_request(call: Call, kind: Kind) -> Ref | Commit:
+    """One record, by its number or by the hash of its commit."""
+    given = call.values["id"]
+    return Ref(kind, given) if isinstance(given, int) else given
 
 
 def write_request(call: Call, kind: Kind | None = None) -> WriteRequest:
@@ -213,19 +252,53 @@ def help_request(call: Call) -> HelpRequest:
 
 
 def _timeline(
-    call: Call, anchor: Ref | int | SearchRequest, *, interactive: bool = False, mode: str = ""
+    call: Call,
+    anchor: Ref | int | SearchRequest,
+    *,
+    own_end: int | None = None,
+    interactive: bool = False,
+    mode: str = "",
 ) -> TimelineRequest:
-    given = call.values
+    given, depth = call.values, parameters.DEFAULT_DEPTH
+    until = given["end"].last(call.now) if given.get("end") else own_end
+    before, after = (depth, depth) if until is None else (0, parameters.MAX_DEPTH)
     return TimelineRequest(
         kinds=_kinds(given),
         anchor=anchor,
-        before=given["depth_before"],
-        after=given["depth_after"],
+        before=before if given["depth_before"] is None else given["depth_before"],
+        after=after if given["depth_after"] is None else given["depth_after"],
+        until=until,
         selection=Filter(_groups(given)),
         format=given["format"],
         interactive=interactive,
-        echo={"query": anchor.text, "mode": mode} if isinstance(anchor, SearchRequest) else {},
+        echo={**anchor.echo, "mode": mode} if isinstance(anchor, SearchRequest) else {},
     )
+
+
+def _wordings(text: str, also: Sequence[str]) -> tuple[Wording, ...]:
+    """The wordings of a query with others, each that differs once; none without others."""
+    query = parse(text)
+    own = [Wording("query", text, query)] if query.searchable else []
+    others = [
+        Wording(f"also {number}", other, narrowed(_other_wording(other), query))
+        for number, other in enumerate(also, 1)
+    ]
+    distinct: dict[Query, Wording] = {}
+    for each in [*own, *others] if also else []:
+        distinct.setdefault(each.query, each)
+    return tuple(distinct.values())
+
+
+def _other_wording(text: str) -> Query:
+    """Another wording, parsed. Raises BadRequest if it filters, or has nothing to search for."""
+    query = parse(text)
+    if query.filters or query.excluded_filters:
+        raise BadRequest.of(
+            "also", f"given {text[:80]!r}; filters belong in query: they hold for every wording"
+        )
+    if not query.searchable:
+        raise BadRequest.of("also", f"given {text[:80]!r}; a wording needs a word to search for")
+    return query
 
 
 def _kinds(given: Mapping[str, Any]) -> tuple[Kind, ...]:
@@ -234,6 +307,8 @@ def _kinds(given: Mapping[str, Any]) -> tuple[Kind, ...]:
 
 def _dates(call: Call) -> tuple[int | None, int | None, int | str | None]:
     """The first and last time (ms) that dates and days allow, and the days as given."""
+    if span := _during(call):
+        return span.first, span.last, None
     start, end = call.values.get("dateStart"), call.values.get("dateEnd")
     days = call.values.get("days")
     since = start.first(call.now) if start else None
@@ -249,6 +324,31 @@ def _dates(call: Call) -> tuple[int | None, int | None, int | str | None]:
     return since, until, days
 
 
+def _during(call: Call) -> Span | None:
+    """All of the span that is asked for by itself, if any."""
+    during: Date | None = call.values.get("during")
+    if during is None:
+        return None
+    if others := [name for name in ("dateStart", "dateEnd", "days") if call.values.get(name)]:
+        raise BadRequest.of(
+            "during", f"is given beside {others[0]}; give during alone, or dateStart and dateEnd"
+        )
+    span = during.whole(call.now)
+    if span.first == span.last:
+        raise BadRequest.of(
+            "during",
+            f"given {during.text!r}, which is a moment; give a day, week, month or year, or "
+            "dateStart and dateEnd",
+        )
+    return span
+
+
+def _echo_span(call: Call) -> dict[str, str]:
+    """The days that `during` stands for, for the answer to repeat."""
+    span = _during(call)
+    return {"during": f"{local_day(span.first)} to {local_day(span.last)}"} if span else {}
+
+
 def _days_ago(call: Call, days: int) -> int:
     """Some days ago, on a full hour: within one, the same question gets the same answer."""
     return call.now // HOUR_MS * HOUR_MS - days * DAY_MS
@@ -259,10 +359,14 @@ def _groups(given: Mapping[str, Any], query: Query | None = None) -> Groups:
         (field.name, tuple(given[name]))
         for field in FIELDS.values()
         for name in (field.parameter, *field.spellings)
-        if given.get(name)
+        if given.get(name) and not _asks_for_all(field.name, given[name])
     )
     groups = dict.fromkeys([*asked, *(query.filters if query else ())])
     return tuple((name, tuple(map(_comparable, values))) for name, values in groups)
+
+
+def _asks_for_all(field: str, values: Sequence[str]) -> bool:
+    return field == "project" and parameters.ALL_PROJECTS in values
 
 
 def _comparable(value: str) -> str:
@@ -273,6 +377,14 @@ def _comparable(value: str) -> str:
 def _echo_filters(given: Mapping[str, Any]) -> dict[str, str]:
     """The filters for the answer to repeat; the project even if none was given."""
     return {"project": ""} | _echo(given, *parameters.filters(*Kind))
+
+
+def _echo_wordings(given: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The beginnings of the other wordings, for the answer to repeat."""
+    if not given.get("also"):
+        return {}
+    shown = [each if len(each) <= MAX_ECHOED else f"{each[:MAX_ECHOED]}…" for each in given["also"]]
+    return {"also": shown}
 
 
 def _echo(given: Mapping[str, Any], *names: str) -> dict[str, str]:

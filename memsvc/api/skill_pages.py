@@ -80,11 +80,11 @@ def _allowed_values(parameter: Parameter) -> str:
 
 
 _ERROR_TEXTS = {
-    "bad_parameter": "exit 2 (HTTP 400): a bad parameter, explained",
+    "bad_parameter": "exit 2 (HTTP 400): a bad parameter",
     "no_such_record": "exit 4 (404): no such record",
 }
 
 
 def _errors(operation: Operation) -> str:
     texts = [_ERROR_TEXTS[code] for code in operation.errors if code in _ERROR_TEXTS]
-    return "; ".join([*texts, "exit 3: no worker, run `memsvc start`"])
+    return "; ".join([*texts, "exit 3: run `memsvc start`"])

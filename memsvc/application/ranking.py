@@ -1,7 +1,9 @@
 """Ranks the candidates of a search by full text, semantic similarity and recency."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
+from operator import mul
 from typing import Final
 
 from memsvc.application.requests import SearchRequest
@@ -11,16 +13,17 @@ from memsvc.core.filters import Filter
 from memsvc.core.fusion import Fused, fuse
 from memsvc.core.ports.store import Hit
 from memsvc.core.query import Query, plain_text
+from memsvc.core.ranking.chores import asks_for_chores, put_behind
+from memsvc.core.ranking.companions import lift_companions
+from memsvc.core.ranking.wordings import combine
 from memsvc.core.recency import boost_recent
 from memsvc.core.records import Kind, Ref
+from memsvc.core.semantic.unknown import estimate_unknown
 
 DEPTH: Final = 100
 """Candidates per kind and ranking. It does not depend on the page requested, so pages never repeat
 a record.
 """
-
-MIN_COSINE: Final = 0.3
-"""The lowest cosine at which a record without any word of the query counts as a match."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +45,39 @@ class Ranking:
         return {"degraded": self.degraded} if self.degraded else {}
 
 
+Cosines = Mapping[Ref, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What one wording found: full-text matches, how much of its words the best of them holds, and
+    cosines; `nearest` is None without semantic search, and `degraded` then says why, if there is a
+    reason. `floor` is the lowest cosine at which a record without any of its words counts.
+    """
+
+    query: Query
+    lexical: Mapping[Ref, Hit]
+    coverage: float
+    nearest: Cosines | None
+    degraded: str = ""
+    floor: float = 0.0
+
+
 def rank_candidates(services: Services, request: SearchRequest) -> Ranking:
-    """The candidates of every kind, the same number for every page."""
-    if services.semantic and (text := _plain_text(request)):
-        services.semantic.prepare(text)  # it is embedded while full text is searched
-    lexical = [hit for kind in request.kinds for hit in _lexical(services, request, kind)]
-    return _ranked(services, request, lexical, lambda: _nearest(services, request))
+    """The candidates of every kind, the same number for every page; with several wordings, those
+    of each.
+    """
+    asked = request.each_wording()
+    for each in asked:
+        if services.semantic and (text := _plain_text(each)):
+            services.semantic.prepare(text)  # it is embedded while full text is searched
+    has_recent = cache(partial(_has_recent, services, request))
+    lexical = [
+        [hit for kind in request.kinds for hit in _lexical(services, each, kind, has_recent)]
+        for each in asked
+    ]
+    found = _candidates(services, asked, lexical, partial(_nearest, services, asked))
+    return _ranked(services, request, found)
 
 
 def rank_records(
@@ -55,73 +85,141 @@ def rank_records(
 ) -> Ranking:
     """The matches among these records, best first."""
     lexical = services.store.rank_among(kind, request.query, ids)
-    return _ranked(services, request, lexical, lambda: _compared(services, request, kind, ids))
+    near = partial(_compared, services, request, kind, ids)
+    return _ranked(services, request, _candidates(services, [request], [lexical], near))
 
 
-def _ranked(
+def _candidates(
     services: Services,
-    request: SearchRequest,
-    hits: Iterable[Hit],
-    near: Callable[[], dict[Ref, float] | None],
-) -> Ranking:
-    """Full text fused with semantic search, or full text alone with the reason."""
-    lexical = {hit.ref: hit for hit in hits}
+    asked: Sequence[SearchRequest],
+    lexical: Sequence[Sequence[Hit]],
+    near: Callable[[], Sequence[Cosines | None]],
+) -> list[Candidates]:
+    """Full-text matches with the cosines of similar records, or with the reason why not."""
+    texts = [_plain_text(each) for each in asked]
+    # while the texts are embedded
+    coverages = [
+        _coverage(services, each.query, hits) for each, hits in zip(asked, lexical, strict=True)
+    ]
+    floors, degraded = [0.0] * len(asked), ""
     try:
         nearest = near()
+        if semantic := services.semantic:
+            floors = [semantic.floor(text) if text else 0.0 for text in texts]
     except SemanticUnavailable as error:
-        return Ranking(_ordered(services, lexical.values(), request), degraded=error.detail)
-    if nearest is None:
-        missing = services.no_semantic if _plain_text(request) else ""
-        return Ranking(_ordered(services, lexical.values(), request), degraded=missing)
-    return _fused(services, request, lexical, nearest)
+        nearest, degraded = [None] * len(asked), error.detail
+    if not degraded and any(texts) and None in nearest:
+        degraded = services.no_semantic
+    return [
+        Candidates(each.query, {hit.ref: hit for hit in hits}, coverage, cosines, degraded, floor)
+        for each, hits, coverage, cosines, floor in zip(
+            asked, lexical, coverages, nearest, floors, strict=True
+        )
+    ]
+
+
+def _ranked(services: Services, request: SearchRequest, found: Sequence[Candidates]) -> Ranking:
+    """The candidates fused, as far as there is semantic search, and summed over all wordings."""
+    matching = _matching(services, request, found)
+    times = {ref: hit.created_at_epoch for each in found for ref, hit in each.lexical.items()}
+    times |= services.store.times(
+        {ref for each in found for ref in each.nearest or () if ref not in times}
+    )
+    fused = [_fused(services, each, matching, times) for each in found]
+    hits = _hits(fused[0], times) if len(fused) == 1 else _summed_hits(fused, times)
+    is_hybrid = any(each.nearest is not None for each in found)
+    if is_hybrid:
+        origins = services.store.origins(hit.ref for hit in hits)
+        lifted = lift_companions({hit.ref: hit.relevance for hit in hits}, origins)
+        hits = [replace(hit, relevance=lifted[hit.ref]) for hit in hits]
+    named = {ref for each in found for ref, hit in each.lexical.items() if hit.named}
+    hits = [replace(hit, named=True) if hit.ref in named else hit for hit in hits]
+    lag = services.semantic.missing() if services.semantic and is_hybrid else ""
+    return Ranking(
+        _ordered(services, hits, request),
+        "hybrid" if is_hybrid else "fulltext",
+        frozenset(ref for each in fused for ref in each if ref not in matching),
+        next((each.degraded for each in found if each.degraded), lag),
+    )
+
+
+def _matching(services: Services, request: SearchRequest, found: Sequence[Candidates]) -> set[Ref]:
+    """The candidates that match in full text, by any of the wordings."""
+    known = {ref for each in found for ref in each.lexical}
+    near = {ref for each in found for ref in each.nearest or ()} - known
+    return known | {
+        Ref(kind, id)
+        for kind in request.kinds
+        if (ids := sorted(ref.id for ref in near if ref.kind is kind))
+        for id in services.store.matches_among(kind, request.query, request.selection, ids)
+    }
 
 
 def _ordered(services: Services, hits: Iterable[Hit], request: SearchRequest) -> list[Hit]:
     """Best first, then newest first; of equally good ones, those from the future come last."""
     latest = services.latest
+    if not asks_for_chores(request.query):
+        hits = _chores_behind(services, list(hits))
 
     def place(hit: Hit) -> tuple[float, bool, int, Ref]:
         moment = hit.created_at_epoch
         return -hit.relevance, moment > latest, -moment, hit.ref
 
     best_first = sorted(hits, key=place)
-    if request.window_start is None:
-        return best_first
-    return boost_recent(best_first, request.window_start, latest)
+    start = request.window_start
+    if start is None:
+        return sorted(best_first, key=lambda hit: not hit.named)
+    named = [replace(h, older=h.created_at_epoch < start) for h in best_first if h.named]
+    return named + boost_recent((hit for hit in best_first if not hit.named), start, latest)
 
 
-def _lexical(services: Services, request: SearchRequest, kind: Kind) -> list[Hit]:
+def _chores_behind(services: Services, hits: Sequence[Hit]) -> list[Hit]:
+    """The hits with the chores among them less relevant; a prompt asks, so it is none."""
+    refs = (hit.ref for hit in hits if hit.ref.kind is not Kind.PROMPT)
+    return put_behind(hits, services.store.titles(refs))
+
+
+def _lexical(
+    services: Services, request: SearchRequest, kind: Kind, has_recent: Callable[[Kind], bool]
+) -> list[Hit]:
     """The best matches, overall and inside the window: old ones must not crowd out recent ones."""
     store, query = services.store, request.query
     best = store.rank(kind, query, request.selection, DEPTH)
-    if request.window_start is None or len(best) < DEPTH:
+    if request.window_start is None or len(best) < DEPTH or not has_recent(kind):
         return best
     inside = _window(services, request, request.window_start)
-    if not store.count_matches(kind, query, inside):
-        return best
     return best + store.rank(kind, query, inside, DEPTH)
 
 
-def _nearest(services: Services, request: SearchRequest) -> dict[Ref, float] | None:
-    """The cosines of the most similar records; None if semantic search does not apply."""
-    text = _plain_text(request)
-    if services.semantic is None or not text:
-        return None
-    return {
-        Ref(kind, id): cosine
-        for kind in request.kinds
-        for selection in _selections(services, request)
-        for id, cosine in services.semantic.nearest(kind, text, DEPTH, selection)
-    }
+def _has_recent(services: Services, request: SearchRequest, kind: Kind) -> bool:
+    """Whether anything since the start of the window matches, by any wording."""
+    since = replace(request.selection, since=request.window_start)
+    return services.store.count_matches(kind, request.query, since) > 0
+
+
+def _nearest(services: Services, asked: Sequence[SearchRequest]) -> Sequence[Cosines | None]:
+    """The cosines of the records most similar to each wording; None if semantic search does not
+    apply.
+    """
+    texts = [_plain_text(each) for each in asked]
+    if services.semantic is None or not all(texts):
+        return [None] * len(asked)
+    found: list[dict[Ref, float]] = [{} for _ in asked]
+    for kind in asked[0].kinds:
+        for selection in _selections(services, asked[0]):
+            near = services.semantic.nearest_each(kind, texts, DEPTH, selection)
+            for cosines, each in zip(found, near, strict=True):
+                cosines.update((Ref(kind, id), cosine) for id, cosine in each)
+    return found
 
 
 def _compared(
     services: Services, request: SearchRequest, kind: Kind, ids: Sequence[int]
-) -> dict[Ref, float] | None:
+) -> Sequence[Cosines | None]:
     text = _plain_text(request)
     if services.semantic is None or not text:
-        return None
-    return {Ref(kind, id): near for id, near in services.semantic.compare(kind, text, ids)}
+        return [None]
+    return [{Ref(kind, id): near for id, near in services.semantic.compare(kind, text, ids)}]
 
 
 def _plain_text(request: SearchRequest) -> str:
@@ -141,54 +239,87 @@ def _window(services: Services, request: SearchRequest, start: int) -> Filter:
 
 
 def _fused(
-    services: Services,
-    request: SearchRequest,
-    lexical: Mapping[Ref, Hit],
-    nearest: Mapping[Ref, float],
-) -> Ranking:
-    added = _added(services, request, lexical, nearest)
+    services: Services, found: Candidates, matching: set[Ref], times: Mapping[Ref, int]
+) -> dict[Ref, Fused]:
+    """The candidates of one wording that exist, fused if there is semantic search."""
+    if found.nearest is None:
+        return {ref: Fused(hit.relevance, 0.0) for ref, hit in found.lexical.items()}
+    named = {ref: Fused(hit.relevance, 0.0) for ref, hit in found.lexical.items() if hit.named}
+    lexical = {ref: hit.relevance for ref, hit in found.lexical.items() if ref not in named}
+    nearest = {ref: cosine for ref, cosine in found.nearest.items() if ref not in named}
+    added = _added(found, nearest, lexical, matching)
     cosines = {ref: cosine for ref, cosine in nearest.items() if ref in lexical or ref in added}
-    fused = fuse(
-        {ref: hit.relevance for ref, hit in lexical.items()},
-        cosines,
-        _coverage(services, request.query, lexical.values()),
+    fused = fuse(lexical, cosines, found.coverage, _length(found.query))
+    fused = estimate_unknown(fused, _unknown(services, lexical))
+    return named | {ref: parts for ref, parts in fused.items() if ref in times}
+
+
+def _unknown(services: Services, refs: Collection[Ref]) -> set[Ref]:
+    """Those of these records whose meaning is not known yet."""
+    semantic = services.semantic
+    if semantic is None:
+        return set()
+    ids = {kind: [ref.id for ref in refs if ref.kind is kind] for kind in Kind}
+    return {Ref(kind, id) for kind in ids for id in semantic.unknown_among(kind, ids[kind])}
+
+
+def _hits(fused: Mapping[Ref, Fused], times: Mapping[Ref, int]) -> list[Hit]:
+    return [
+        Hit(ref, times[ref], parts.relevance, semantic_share=_semantic_share(parts))
+        for ref, parts in fused.items()
+    ]
+
+
+def _summed_hits(fused: Sequence[Mapping[Ref, Fused]], times: Mapping[Ref, int]) -> list[Hit]:
+    """The candidates of several wordings, each with the share of each wording."""
+    relevances = [{ref: parts.relevance for ref, parts in each.items()} for each in fused]
+    semantic = [{ref: _semantic_share(parts) for ref, parts in each.items()} for each in fused]
+    return [
+        _summed_hit(ref, times[ref], parts, [each.get(ref, 0.0) for each in semantic])
+        for ref, parts in combine(relevances).items()
+    ]
+
+
+def _summed_hit(ref: Ref, moment: int, parts: Sequence[float], semantic: Sequence[float]) -> Hit:
+    relevance = sum(parts)
+    shares = tuple([part / (relevance or 1.0) for part in parts])
+    return Hit(
+        *(ref, moment, relevance),
+        semantic_share=sum(map(mul, shares, semantic)),
+        shares=shares,
     )
-    times = {ref: hit.created_at_epoch for ref, hit in lexical.items()}
-    times |= services.store.times(set(fused) - set(times))
-    hits = [_hit(ref, times[ref], parts) for ref, parts in fused.items() if ref in times]
-    lag = services.semantic.missing() if services.semantic else ""
-    unmatched = frozenset(ref for ref in times if not added.get(ref, True))
-    return Ranking(_ordered(services, hits, request), "hybrid", unmatched, lag)
 
 
-def _hit(ref: Ref, moment: int, parts: Fused) -> Hit:
-    share = parts.semantic / parts.relevance if parts.relevance else 0.0
-    return Hit(ref, moment, parts.relevance, semantic_share=share)
+def _semantic_share(parts: Fused) -> float:
+    return parts.semantic / parts.relevance if parts.semantic else 0.0
 
 
 def _added(
-    services: Services,
-    request: SearchRequest,
-    lexical: Mapping[Ref, Hit],
+    found: Candidates,
     nearest: Mapping[Ref, float],
-) -> dict[Ref, bool]:
-    """The similar records that full text did not rank, each with whether it matches at all.
+    lexical: Mapping[Ref, float],
+    matching: set[Ref],
+) -> set[Ref]:
+    """The similar records that full text did not rank.
 
-    Those that do not match count only if they are similar enough, and never if the query requires
-    or excludes words.
+    Those that do not match at all count only if they are similar enough, and never if the query
+    requires or excludes words.
     """
-    strict = bool(request.query.required or request.query.excludes)
-    found: dict[Ref, bool] = {}
-    for kind in request.kinds:
-        ids = [ref.id for ref in nearest if ref.kind is kind and ref not in lexical]
-        matching = services.store.matches_among(kind, request.query, request.selection, ids)
-        for ref in (Ref(kind, id) for id in ids):
-            if ref.id in matching or (nearest[ref] >= MIN_COSINE and not strict):
-                found[ref] = ref.id in matching
-    return found
+    strict = bool(found.query.required or found.query.excludes)
+    return {
+        ref
+        for ref, cosine in nearest.items()
+        if ref not in lexical and (ref in matching or (cosine >= found.floor and not strict))
+    }
 
 
 def _coverage(services: Services, query: Query, hits: Iterable[Hit]) -> float:
     """The share of the query's words that the best full-text match contains; 0 without a match."""
-    best = max(hits, key=lambda hit: hit.relevance, default=None)
+    matches = (hit for hit in hits if not hit.named)
+    best = max(matches, key=lambda hit: hit.relevance, default=None)
     return services.store.coverage(query, best.ref) if best else 0.0
+
+
+def _length(query: Query) -> int:
+    """The characters of the words and phrases of a query, with one space between them."""
+    return len(" ".join(term.text for term in (*query.words, *query.required)))

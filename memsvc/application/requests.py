@@ -1,10 +1,11 @@
 """Requests: frozen, typed, and parsed once, at the entry points."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from memsvc.core.filters import EVERYTHING, Filter
+from memsvc.core.naming.commits import Commit
 from memsvc.core.query import NO_QUERY, Query
 from memsvc.core.records import Kind, Record, Ref, WorkSession
 
@@ -12,9 +13,20 @@ MAX_EXPLAINED: Final = 20
 """Rows of a page that `explain` explains; each takes a look-up for every word and field."""
 
 
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """One of several wordings of a search: what an answer calls it, as typed, and parsed."""
+
+    name: str
+    text: str
+    query: Query
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchRequest:
     """A search. `text` is the query as typed; `echo` is what the answer repeats.
+
+    If there are several `wordings`, `query` stands for all of them: it matches what any matches.
 
     `window_start` is the start of the default time window (ms), or None without one; `days` is what
     the answer says about the window: a number of days, `all`, or None. `order` is relevance,
@@ -24,6 +36,7 @@ class SearchRequest:
     kinds: tuple[Kind, ...]
     text: str = ""
     query: Query = NO_QUERY
+    wordings: tuple[Wording, ...] = ()
     selection: Filter = EVERYTHING
     order: str = "date_desc"
     window_start: int | None = None
@@ -33,24 +46,34 @@ class SearchRequest:
     format: str = "index"
     explain: bool = False
     grouped: bool = False
-    echo: Mapping[str, str] = field(default_factory=dict)
+    echo: Mapping[str, Any] = field(default_factory=dict)
+
+    def each_wording(self) -> list["SearchRequest"]:
+        """The same search for each wording by itself."""
+        return [
+            replace(self, text=each.text, query=each.query, wordings=()) for each in self.wordings
+        ] or [self]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineRequest:
     """What happened around an anchor: a record, a time (ms), or the best match of a search.
 
-    `interactive` asks for the matches to choose an anchor from.
+    With `until` (ms) it shows what lies between, at most `after` records. `interactive` asks for
+    the matches to choose an anchor from; `otherwise` is the request to answer if the anchor is a
+    record that does not exist.
     """
 
     kinds: tuple[Kind, ...]
     anchor: Ref | int | SearchRequest
     before: int
     after: int
+    until: int | None = None
+    otherwise: "TimelineRequest | None" = None
     selection: Filter = EVERYTHING
     format: str = "index"
     interactive: bool = False
-    echo: Mapping[str, str] = field(default_factory=dict)
+    echo: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +102,7 @@ class NearestRequest:
 class BatchRequest:
     """Records to read in full, in this order unless `order` (date_desc, date_asc) is given."""
 
-    refs: tuple[Ref, ...]
+    refs: tuple[Ref | Commit, ...]
     selection: Filter = EVERYTHING
     order: str | None = None
 

@@ -1,6 +1,6 @@
 """Searches records by text, by filter, or by both."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from memsvc.application.services import Services
 from memsvc.application.suggestions import from_future, future_note, suggest
 from memsvc.core.filters import Filter
 from memsvc.core.ports.store import Hit, Terms
+from memsvc.core.ranking.twins import fold
 from memsvc.core.records import Kind, Ref
 
 
@@ -21,6 +22,7 @@ def run_search(services: Services, request: SearchRequest) -> Page:
     with services.store.snapshot():
         found = _found(services, request)
         rows = found_rows(services, request, found.hits)
+        _name_twins(rows, found)
         notes = suggest(services, request, found.total - found.added) | found.notes
     return Page(
         echo=dict(request.echo),
@@ -33,12 +35,21 @@ def run_search(services: Services, request: SearchRequest) -> Page:
         window=found.window,
         notes=notes,
         grouped=tuple(map(str, request.kinds)) if request.grouped else (),
+        folded=found.folded,
     )
+
+
+def _name_twins(rows: Sequence[Row], found: "Results") -> None:
+    """Let each row name the matches that it also stands for."""
+    twins = {str(ref): others for ref, others in found.twins.items() if others}
+    for row in rows:
+        if others := twins.get(row["ref"]):
+            row["twins"] = [str(ref) for ref in others]
 
 
 def found_rows(services: Services, request: SearchRequest, hits: Sequence[Hit]) -> tuple[Row, ...]:
     """The rows of these hits, in order, with snippets for the query."""
-    terms = (*request.query.words, *request.query.required)
+    terms = [t for each in request.query.wordings for t in (*each.words, *each.required)]
     stems = stems_of(term.text for term in terms) if terms else ()
     records = services.store.records(hit.ref for hit in hits)
     rows = make_rows(hits, records, request.format, stems)
@@ -48,7 +59,8 @@ def found_rows(services: Services, request: SearchRequest, hits: Sequence[Hit]) 
         terms_of = _matched_terms(services, request, explained)
         for row, hit in zip(rows, shown, strict=True):
             if hit.ref in terms_of:
-                row["explain"] = explain_hit(hit, terms_of[hit.ref])
+                names = [each.name for each in request.wordings]
+                row["explain"] = explain_hit(hit, terms_of[hit.ref], names)
     return rows
 
 
@@ -69,6 +81,7 @@ class Results:
     """One page of hits, the number of all matches, and how they were found.
 
     `added` counts the matches without a word of the query: only semantic search found them.
+    `twins` has the matches that share the row of another, on whatever page that stands.
     """
 
     hits: list[Hit]
@@ -77,6 +90,12 @@ class Results:
     window: dict[str, Any] | None = None
     notes: dict[str, Any] = field(default_factory=dict)
     added: int = 0
+    twins: Mapping[Ref, Sequence[Ref]] = field(default_factory=dict)
+
+    @property
+    def folded(self) -> int:
+        """How many of the matches stand in the row of another."""
+        return sum(map(len, self.twins.values()))
 
 
 def _found(services: Services, request: SearchRequest) -> Results:
@@ -108,24 +127,37 @@ def _listed(services: Services, request: SearchRequest) -> Results:
 def _ranked(services: Services, request: SearchRequest) -> Results:
     """One page by relevance: first the ranked candidates, then all other matches."""
     ranking = rank_candidates(services, request)
-    page = ranking.hits[request.offset : request.offset + request.limit]
+    twins = _twins(services, ranking, request.format)
+    kept = [hit for hit in ranking.hits if hit.ref in twins]
+    page = kept[request.offset : request.offset + request.limit]
     if len(page) < request.limit:
-        page += _remaining(services, request, ranking, request.limit - len(page))
+        beyond = max(0, request.offset - len(kept))
+        page += _remaining(services, request, ranking, request.limit - len(page), beyond)
     total = _matches(services, request, request.selection)
     window = _window(services, request, total)
     if window and request.window_start is not None:
         window["older_matches"] += sum(h.older for h in ranking.hits if h.ref in ranking.added)
     added = len(ranking.added)
-    return Results(page, total + added, ranking.strategy, window, ranking.notes, added)
+    return Results(page, total + added, ranking.strategy, window, ranking.notes, added, twins)
+
+
+def _twins(services: Services, ranking: Ranking, form: str) -> dict[Ref, tuple[Ref, ...]]:
+    """The candidates that keep a row, each with its twins: the same on every page.
+
+    Who asks for full records reads each of them, so that none is folded.
+    """
+    if form == "full":
+        return dict.fromkeys((hit.ref for hit in ranking.hits), ())
+    titles = services.store.titles(hit.ref for hit in ranking.hits)
+    return fold(ranking.hits, titles, services.store.records)
 
 
 def _remaining(
-    services: Services, request: SearchRequest, ranking: Ranking, limit: int
+    services: Services, request: SearchRequest, ranking: Ranking, limit: int, offset: int
 ) -> list[Hit]:
     """Full-text matches beyond the candidates, kind by kind, scored at most like the last one."""
     lowest = ranking.hits[-1] if ranking.hits else None
     ceiling = lowest.relevance + lowest.recency if lowest else 1.0
-    offset = max(0, request.offset - len(ranking.hits))
     found: list[Hit] = []
     for kind in request.kinds:
         without = [
@@ -205,17 +237,27 @@ def _matches(services: Services, request: SearchRequest, selection: Filter) -> i
     return sum(store.count_matches(kind, query, selection) for kind in request.kinds)
 
 
-def explain_hit(hit: Hit, terms: Terms) -> dict[str, Any]:
-    """Why a hit ranks where it does; the contributions add up to its score."""
+def explain_hit(hit: Hit, terms: Terms, wordings: Sequence[str] = ()) -> dict[str, Any]:
+    """Why a hit ranks where it does; the contributions add up to its score.
+
+    If there are several `wordings`, it also says what each of them contributes, but for recency.
+    """
     score, recency = round(hit.relevance + hit.recency, 4), round(hit.recency, 4)
     semantic = round(hit.relevance * hit.semantic_share, 4)
     lexical = round(score - recency - semantic, 4)
     where = "; ".join(f"{term} in {', '.join(fields)}" for term, fields in terms.items())
+    found = {
+        name: round(hit.relevance * share, 4)
+        for name, share in zip(wordings, hit.shares, strict=False)
+        if share
+    }
+    by = "; ".join(f"{name} {part}" for name, part in found.items())
     return {
         "line": f"{where or 'no words'} | full text {lexical} + semantic {semantic} "
-        f"+ recency {recency} = {score}",
+        f"+ recency {recency} = {score}" + (f" | by {by}" if by else ""),
         "terms": terms,
         "lexical": lexical,
         "semantic": semantic,
         "recency": recency,
+        **({"wordings": found} if found else {}),
     }

@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from memsvc import __version__
 from memsvc.application.services import Services
-from memsvc.core.dates import DAY_MS, local_day, utc_text
+from memsvc.core.calendar.spans import DAY_MS
+from memsvc.core.dates import local_day, utc_text
 from memsvc.core.errors import FulltextBroken, MemsvcError, SemanticUnavailable
 from memsvc.core.filters import Filter
 from memsvc.core.ports.store import Store
@@ -22,10 +23,15 @@ _WORD: Final = re.compile(r"(?<![^\W_])[A-Za-z]{3,}(?![^\W_])")
 """Words that every tokenizer cuts in the same way."""
 
 
-def list_projects(services: Services, request: None = None) -> dict[str, Any]:
-    """All projects with their number of records of each kind, most recently active first."""
+def list_projects(services: Services, folder: str | None = None) -> dict[str, Any]:
+    """All projects, or that of a folder, with their number of records of each kind, most recently
+    active first.
+    """
     with services.store.snapshot():
         found = services.store.projects(until=services.latest)
+        if folder:
+            own = project_of_folder(services.store, folder)
+            found = [project for project in found if project.name.casefold() == own.casefold()]
     projects = [
         {
             "project": project.name,
@@ -35,6 +41,16 @@ def list_projects(services: Services, request: None = None) -> dict[str, Any]:
         for project in found
     ]
     return {"count": len(projects), "projects": projects}
+
+
+def project_of_folder(store: Store, folder: str) -> str:
+    """The stored project of a folder, from its name or the first commit of its repository; empty
+    if there is none.
+    """
+    named = Filter((("project", (folder,)),))
+    for hit in store.page(tuple(Kind), named, newest_first=True, limit=1, offset=0):
+        return store.records([hit.ref])[hit.ref].project
+    return store.project_from(Kind.OBSERVATION, "git", folder) or ""
 
 
 def count_all(services: Services, request: None = None) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from memsvc.core.dates import utc_text
 from memsvc.core.filters import FIELDS, Filter
 from memsvc.core.limits import deadline
 from memsvc.core.paths import normal_path
-from memsvc.core.query import MAX_PREFIXES, MAX_TERMS, MIN_PREFIX
+from memsvc.core.query import MAX_PREFIXES, MAX_TERMS, MIN_PREFIX, Query
 from memsvc.core.records import Kind
 
 MAX_COMPARED: Final = 5
@@ -51,17 +51,23 @@ def _limits_met(request: SearchRequest, total: int) -> list[str]:
     query, told = request.query, []
     if request.explain and min(total, request.limit) > MAX_EXPLAINED:
         told.append(f"Only the first {MAX_EXPLAINED} rows of a page are explained.")
-    if query.ignored:
+    ignored, whole = _left_out(query.wordings)
+    if ignored:
         told.append(
-            f"Only the first {MAX_TERMS} distinct terms were searched; "
-            f"{query.ignored} were ignored."
+            f"Only the first {MAX_TERMS} distinct terms were searched; {ignored} were ignored."
         )
-    if query.whole:
+    if whole:
         told.append(
-            f"Searched as whole words: {', '.join(query.whole)[:MAX_TOLD]} (a prefix needs "
+            f"Searched as whole words: {', '.join(whole)[:MAX_TOLD]} (a prefix needs "
             f"{MIN_PREFIX} letters or digits, and a query may have {MAX_PREFIXES} of them)."
         )
     return told
+
+
+def _left_out(wordings: Iterable[Query]) -> tuple[int, list[str]]:
+    """How many terms were ignored, and which prefixes were searched as whole words."""
+    each = list(wordings)
+    return sum(query.ignored for query in each), [word for query in each for word in query.whole]
 
 
 def _nearest_values(services: Services, request: SearchRequest) -> dict[str, list[str]]:

@@ -1,6 +1,6 @@
 """What happened around a record or a date."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,7 @@ from memsvc.application.requests import SearchRequest, TimelineRequest
 from memsvc.application.search import run_search
 from memsvc.application.services import Services
 from memsvc.core.dates import utc_text
-from memsvc.core.errors import NotFound
+from memsvc.core.errors import BadRequest, NotFound
 from memsvc.core.ports.store import Hit, Point
 from memsvc.core.records import Record, Ref, parse_ref
 
@@ -39,8 +39,13 @@ def _around_match(services: Services, request: TimelineRequest, search: SearchRe
 
 def _around_record(services: Services, request: TimelineRequest, ref: Ref) -> Page:
     record = services.store.records([ref]).get(ref)
+    if record is None and request.otherwise:
+        return show_timeline(services, request.otherwise)
     if record is None:
         raise NotFound(f"There is no {ref.kind} {ref}; take a ref from a search.")
+    if request.until is not None and request.until < record.created_at_epoch:
+        when = utc_text(record.created_at_epoch)
+        raise BadRequest(f"The end is before {ref}, which was made at {when}; give a later date.")
     return _around(services, request, Point(record.created_at_epoch, ref.id, ref.kind), record)
 
 
@@ -48,25 +53,51 @@ def _around(
     services: Services, request: TimelineRequest, point: Point, record: Record | None = None
 ) -> Page:
     ref = Ref(point.kind, point.id) if record else None
+    ahead = replace(request.selection, until=request.until)
     before, after = (
-        services.store.neighbours(
-            request.kinds, request.selection, point, before=is_before, limit=limit
+        services.store.neighbours(request.kinds, selection, point, before=is_before, limit=limit)
+        for is_before, selection, limit in (
+            (True, request.selection, request.before),
+            (False, ahead, request.after),
         )
-        for is_before, limit in ((True, request.before), (False, request.after))
     )
+    more = 0 if request.until is None else _count_after(services, request, point) - len(after)
     hits = [*before, *([Hit(ref, point.created_at_epoch)] if ref else []), *after]
     rows = make_rows(hits, services.store.records(hit.ref for hit in hits), request.format)
     if ref:
         rows[len(before)]["anchor"] = True
     return Page(
-        echo={**request.echo, "anchor": _anchor(point, ref, record)},
+        echo={**request.echo, "anchor": _anchor(point, ref, record), **_end(request)},
         rows=rows,
-        total=len(rows),
+        total=len(rows) + more,
+        paged=False,
         limit=request.before + request.after + bool(ref),
         format=request.format,
         strategy="temporal",
-        notes={"before": len(before), "after": len(after)},
+        notes={"before": len(before), "after": len(after), **_more(more, hits)},
     )
+
+
+def _count_after(services: Services, request: TimelineRequest, point: Point) -> int:
+    """How many records lie between a point and the end, in the store's order of time."""
+    store, kinds, moment = services.store, request.kinds, point.created_at_epoch
+    same = replace(request.selection, since=moment, until=moment)
+    later = replace(request.selection, since=moment + 1, until=request.until)
+    ties = sum(store.count(kind, same) for kind in kinds)
+    after = store.neighbours(kinds, same, point, before=False, limit=ties) if ties else []
+    return len(after) + sum(store.count(kind, later) for kind in kinds)
+
+
+def _end(request: TimelineRequest) -> dict[str, str]:
+    return {} if request.until is None else {"end": utc_text(request.until)}
+
+
+def _more(more: int, hits: Sequence[Hit]) -> dict[str, str]:
+    """How many records are left out, and how to go on."""
+    if not more:
+        return {}
+    onward = f"; go on with anchor={hits[-1].ref} and the same end" if hits else ""
+    return {"more": f"{more} until the end{onward}"}
 
 
 def _anchor(point: Point, ref: Ref | None, record: Record | None) -> Mapping[str, Any]:

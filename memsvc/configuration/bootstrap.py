@@ -70,7 +70,8 @@ def build_vectors(store: Store) -> VectorStore:
 def build_semantic(settings: Settings, store: Store, *, share: int = 2) -> SemanticSearch | None:
     """Semantic search as configured, None if it is off; it loads nothing until it is started.
 
-    Embedding uses one in `share` cores and leaves the others to searches.
+    Embedding uses one in `share` cores and leaves the others to searches; two at least while nobody
+    searches.
     """
     if settings.semantic == "off":
         return None
@@ -80,8 +81,12 @@ def build_semantic(settings: Settings, store: Store, *, share: int = 2) -> Seman
     factories = Factories(
         lambda: load_embedder(settings), lambda embedder, name: open_index(settings, embedder, name)
     )
-    threads = max(1, (os.cpu_count() or 1) // share)
-    return SemanticWorker(store, build_vectors(store), factories, threads=threads)
+    cores = os.cpu_count() or 1
+    threads = max(1, cores // share)
+    quiet = max(threads, min(2, cores))
+    return SemanticWorker(
+        store, build_vectors(store), factories, threads=threads, quiet_threads=quiet
+    )
 
 
 def load_embedder(settings: Settings) -> Embedder:

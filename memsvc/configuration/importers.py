@@ -33,10 +33,10 @@ def _open_claude_mem(file: str | None = None) -> Reading:
     return read_claude_mem(None if file is None else Path(file))
 
 
-def _open_git(repository: str = ".") -> Reading:
+def _open_git(repository: str = ".", project: str | None = None) -> Reading:
     from memsvc.adapters.importers.git import read_git
 
-    return read_git(Path(repository))
+    return read_git(Path(repository), project)
 
 
 def _open_jsonl(file: str, source: str | None = None) -> Reading:
@@ -59,6 +59,7 @@ IMPORTERS: Final[Mapping[str, Importer]] = {
         _open_git,
         "Import the history of a git repository, without merge commits.",
         "repository",
+        options={"project": "Name of the project; default: the repository's name."},
     ),
     "jsonl": Importer(
         _open_jsonl,
@@ -69,10 +70,3 @@ IMPORTERS: Final[Mapping[str, Importer]] = {
     ),
     "sample": Importer(_open_sample, "Import the bundled sample, made for `trial`.", hidden=True),
 }
-
-
-def project_of(folder: Path) -> str:
-    """The name of the git repository that a folder is in. Raises SourceUnreadable without one."""
-    from memsvc.adapters.importers.git import project_of
-
-    return project_of(folder)

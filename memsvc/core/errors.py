@@ -23,6 +23,10 @@ MemsvcError
 """
 
 from collections.abc import Mapping
+from typing import Final
+
+MISSING: Final = "missing; it is required"
+"""What an error says of a required parameter, beside its name."""
 
 
 class MemsvcError(Exception):

@@ -14,7 +14,7 @@ the lowest boosted score is (1 - b) * t * best + b, the highest other score (1 -
 from collections.abc import Iterable
 from typing import Final
 
-from memsvc.core.dates import DAY_MS, HOUR_MS
+from memsvc.core.calendar.spans import DAY_MS, HOUR_MS
 from memsvc.core.ports.store import Hit
 
 THRESHOLD: Final = 0.88
@@ -52,4 +52,5 @@ def _boosted(hit: Hit, since: int, until: int, *, relevant: bool) -> Hit:
     recency = BOOST if relevant and since <= hit.created_at_epoch <= until else 0.0
     # not `replace`, which takes five times as long: this runs for every candidate
     relevance = (1 - BOOST) * hit.relevance
-    return Hit(hit.ref, hit.created_at_epoch, relevance, recency, older, hit.semantic_share)
+    parts = hit.semantic_share, hit.shares
+    return Hit(hit.ref, hit.created_at_epoch, relevance, recency, older, *parts)

@@ -31,7 +31,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation(Record):
-    """Something that an agent noticed, decided or did."""
+    """Something that an agent noticed, decided or did. `author` is who wrote a commit."""
 
     type: str = "discovery"
     title: str = ""
@@ -43,6 +43,7 @@ class Observation(Record):
     files_modified: tuple[str, ...] = ()
     prompt_number: int | None = None
     discovery_tokens: int = 0
+    author: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +139,11 @@ def kind_of(record: Record) -> Kind:
     return next(kind for kind, shape in SHAPES.items() if shape.record is type(record))
 
 
+def author_of(record: Record) -> str:
+    """Who wrote what a record stands for; empty if unknown."""
+    return record.author if isinstance(record, Observation) else ""
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Ref:
     """The short name of a record: `123`, `S12`, `P9`."""
@@ -160,7 +166,7 @@ def parse_ref(text: str) -> Ref | None:
 
 
 _NOT_CONTENT: Final = frozenset(
-    {"id", "source", "source_id", "created_at_epoch", "prompt_number", "discovery_tokens"}
+    {"id", "source", "source_id", "created_at_epoch", "prompt_number", "discovery_tokens", "author"}
 )
 
 

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import pairwise
 
+from memsvc.core.naming.commits import is_hash
+
 MAX_CACHED = 65_536
 """Identifiers whose subwords are cached: an import meets the same ones again and again."""
 
@@ -26,6 +28,33 @@ STOP_WORDS = frozenset(
     """.split()  # noqa: SIM905 - a list of strings would take a screen
 )
 """English function words, dropped from a query that has other words."""
+
+QUESTION_WORDS = frozenset(
+    """
+    what when where which who whom whose why how did do does is are was were can could has have had
+    should
+    """.split()  # noqa: SIM905 - as above
+)
+"""What a question begins with."""
+
+VAGUE_WORDS = frozenset(
+    """
+    much many lot way thing things something anything someone like still yet ever again
+    """.split()  # noqa: SIM905 - as above
+)
+"""Words that say nothing in a question."""
+
+EVERYDAY_VERBS = frozenset(
+    """
+    start starts started starting use uses used using make makes made making change changes changed
+    changing add adds added adding work works worked working find finds found finding need needs
+    needed want wants wanted happen happens happened switch switches switched switching try tries
+    tried trying go goes going went come comes came let put puts take takes took give gives gave
+    keep keeps kept think know look looks looking see seen tell say said show shows shown deal deals
+    dealt handle handles handled handling support supports supported
+    """.split()  # noqa: SIM905 - as above
+)
+"""Verbs of questions, in every form: "when did we start using X" is about X."""
 
 _CJK = (
     "\u1100-\u11ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
@@ -82,8 +111,18 @@ def split_token(token: str) -> list[str]:
 
 
 def subwords(token: str) -> list[str]:
-    """Split a token at camelCase and digit boundaries: ``getUserV2`` becomes get, user, v, 2."""
+    """Split a token at camelCase and digit boundaries: ``getUserV2`` becomes get, user, v, 2.
+
+    The hash of a commit stays whole.
+    """
+    if is_hash(token):
+        return [token.lower()]
     return [piece.lower() for piece in _SUBWORD.findall(token)]
+
+
+def all_subwords(identifier: str) -> list[str]:
+    """The subwords of all tokens of an identifier, as the index has them in a row: 1.0a9 has 4."""
+    return [piece for token in tokens(identifier) for piece in split_token(token)]
 
 
 def symbols(text: str) -> list[str]:

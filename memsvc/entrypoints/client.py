@@ -9,7 +9,7 @@ import requests
 
 from memsvc.answers.quoting import visible
 from memsvc.configuration.settings import Settings, worker_url
-from memsvc.core.errors import StoreUnavailable
+from memsvc.core.errors import MISSING, StoreUnavailable
 from memsvc.entrypoints.token_file import read_token
 from memsvc.entrypoints.worker_file import read_worker_file
 
@@ -103,12 +103,20 @@ def answer_text(response: requests.Response) -> str:
 
 
 def problem_text(response: requests.Response) -> str:
-    """A problem as its sentence and the URL of help; other texts as they are."""
+    """A problem as its sentence, what else it says of each parameter, and the URL of help; other
+    texts as they are.
+    """
     text = answer_text(response)
     try:
         problem = json.loads(text)
-        return visible(f"{problem['error']}\nhelp: {problem['help']}")
-    except (ValueError, KeyError, TypeError):
+        more = [
+            f"{name}: {message}"
+            for name, messages in problem["errors"].items()
+            for message in messages
+            if message not in problem["error"] and message != MISSING
+        ]
+        return visible("\n".join([problem["error"], *more, f"help: {problem['help']}"]))
+    except (ValueError, KeyError, TypeError, AttributeError):
         return visible(text)
 
 

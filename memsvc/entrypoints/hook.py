@@ -3,7 +3,6 @@
 import os
 import sys
 import threading
-from pathlib import Path
 from typing import Final
 
 MAX_SECONDS: Final = 1.2
@@ -42,20 +41,10 @@ def _page() -> str:
     # imported here, where the time limit applies
     from memsvc.configuration.settings import load_settings
     from memsvc.entrypoints.client import ask_worker
+    from memsvc.entrypoints.place import project_here, session_folder
 
-    project = _project()
+    settings = load_settings()
+    project = project_here(settings, session_folder())
     pairs = [("project", project)] if project else []  # the root folder has no name
-    response = ask_worker(load_settings(), "GET", START_PAGE, pairs, accept="text/markdown")
+    response = ask_worker(settings, "GET", START_PAGE, pairs, accept="text/markdown")
     return response.content.decode("utf-8") if response.ok else ""
-
-
-def _project() -> str:
-    """The project of the session's folder: the name of its repository, or else of the folder."""
-    from memsvc.configuration.importers import project_of
-    from memsvc.core.errors import SourceUnreadable
-
-    folder = Path(os.environ.get("CLAUDE_PROJECT_DIR") or Path.cwd())
-    try:
-        return project_of(folder)
-    except SourceUnreadable:
-        return folder.name

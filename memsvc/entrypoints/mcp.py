@@ -17,6 +17,7 @@ from memsvc.api.mcp_tools import (
 from memsvc.configuration.settings import Settings
 from memsvc.core.errors import MemsvcError
 from memsvc.entrypoints.client import answer_text, ask_worker, problem_text
+from memsvc.entrypoints.place import session_folder, with_folder
 
 try:
     import anyio
@@ -89,6 +90,8 @@ def _answer(settings: Settings, name: str, arguments: dict[str, Any]) -> types.C
         return _result(explain(arguments))
     tool = find_tool(name)
     pairs = request_pairs(tool, arguments)
+    if tool.by_folder:
+        pairs = with_folder(settings, pairs, session_folder())
     response = ask_worker(settings, tool.method, tool.path, pairs, accept="text/markdown")
     if response.ok:
         return _result(answer_text(response))

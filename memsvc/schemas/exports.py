@@ -30,7 +30,7 @@ class _Exactly(fields.Field[Any]):
     """A value of one type, unchanged."""
 
     def __init__(self, wanted: type, **given: Any) -> None:
-        super().__init__(required=True, **given)
+        super().__init__(required="load_default" not in given, **given)
         self._wanted = wanted
 
     def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Any:
@@ -75,12 +75,14 @@ _MAKERS: Final = {
 
 @cache
 def _schema(shape: type) -> Schema:
-    """The schema of a class, whose fields must all be there."""
+    """The schema of a class, whose fields must all be there, except those of later versions."""
     members: dict[str, Any] = {}
     for field in dataclasses.fields(shape):
         name = field.type if isinstance(field.type, str) else getattr(field.type, "__name__", "")
         made = _MAKERS.get(str(field.type)) or _MAKERS[name]
         members[field.name] = _Exactly(int, validate=_ID) if field.name == "id" else made()
+    if "author" in members:
+        members["author"] = _Exactly(str, load_default="")
     return Schema.from_dict(members, name=f"Exported{shape.__name__}")(unknown=EXCLUDE)
 
 

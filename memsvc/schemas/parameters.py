@@ -8,8 +8,9 @@ from typing import Any, Final
 from marshmallow import RAISE, Schema, ValidationError, fields, validate
 
 from memsvc.core.dates import FORMS, Date, read_date
-from memsvc.core.errors import BadRequest
+from memsvc.core.errors import MISSING, BadRequest
 from memsvc.core.filters import FIELDS, FilterField
+from memsvc.core.naming.commits import FULL, MIN_DIGITS, Commit, parse_commit
 from memsvc.core.query import MAX_LENGTH
 from memsvc.core.records import Kind, Ref, parse_ref
 
@@ -25,6 +26,9 @@ MAX_STARS: Final = 8
 MAX_GLOBS: Final = 16
 """Globs per filter; each is compared with every path of the store."""
 
+MAX_WORDINGS: Final = 5
+"""Other wordings of a query; each is ranked by itself."""
+
 MAX_REFS: Final = 1000
 """Records that one request reads."""
 
@@ -34,24 +38,46 @@ DEFAULT_DAYS: Final = 90
 MIN_BUDGET: Final = 100
 """Smallest token budget; the envelope of every answer fits into it."""
 
+DEFAULT_DEPTH, MAX_DEPTH = 10, 50
+"""Records on each side of a timeline's anchor."""
+
 MAX_ERRORS: Final = 20
 """Wrong names that an error explains."""
 
 MAX_SHOWN: Final = 80
 """Characters of a given value that an error repeats."""
 
+MAX_ID: Final = 10**15
+"""The highest number of a record."""
+
+COMMIT_DIGITS: Final = f"{MIN_DIGITS} digits or more"
+REFS: Final = "123, #123, S12, P9, a commit hash"
+
 SPELLINGS = (
     *((field.parameter, *field.spellings) for field in FIELDS.values()),
     ("kinds", "kind"),
     ("dateStart", "date_start", "date_from", "dateRange[start]", "since"),
     ("dateEnd", "date_end", "date_to", "dateRange[end]", "until"),
+    ("during", "dateRange", "on"),
 )
 """Names that clients use for the same parameter; the operation's own name comes first."""
+
+ALL_PROJECTS: Final = "*"
+"""The project that stands for all."""
+
+FOLDER: Final = "folder"
+"""The parameter that commands and tools add themselves."""
 
 _STARS = re.compile(r"\*+")  # several in a row are one
 _DIGITS = re.compile(r"-?\d{1,18}", re.ASCII)
 
 Fields = dict[str, fields.Field[Any]]
+
+
+def spellings_of(name: str) -> tuple[str, ...]:
+    """The other names of a parameter."""
+    found = next((names for names in SPELLINGS if name in names), ())
+    return tuple(other for other in found if other != name)
 
 
 class CommaList(fields.List[Any]):
@@ -76,6 +102,10 @@ class CommaList(fields.List[Any]):
         return super()._deserialize(found, *args, **kwargs)
 
 
+class Wordings(fields.List[Any]):
+    """A repeated parameter or a JSON list of texts; commas belong to them."""
+
+
 class Number(fields.Integer):
     """A whole number in plain digits, as text or as a JSON number."""
 
@@ -95,15 +125,28 @@ class DateField(fields.Field[Date]):
             raise ValidationError(str(error)) from None
 
 
-class RefField(fields.Field[Ref]):
-    """The short name of a record, as a `Ref`."""
+class RefField(fields.Field[Ref | Commit]):
+    """The short name of a record, as a `Ref`, or the hash of a commit."""
 
-    def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Ref:
-        ref = parse_ref(str(value))
-        if ref is None:
+    def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Ref | Commit:
+        named = parse_ref(str(value)) or parse_commit(str(value))
+        if named is None:
             shown = _shortened(str(value))
-            raise ValidationError(f"{shown!r} is not a ref; allowed: 123, #123, S12, P9")
-        return ref
+            raise ValidationError(f"{shown!r} is not a ref; allowed: {REFS}")
+        return named
+
+
+class NumberOrCommit(fields.Field[Ref | Commit]):
+    """The number of an observation, as a `Ref`, or the hash of a commit."""
+
+    def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Ref | Commit:
+        text = str(value).strip()
+        if _DIGITS.fullmatch(text) and 1 <= int(text) <= MAX_ID:
+            return Ref(Kind.OBSERVATION, int(text))
+        commit = parse_commit(text)
+        if commit and not (text.isdigit() and len(text) not in FULL):
+            return commit
+        raise ValidationError(f"allowed: 1 to {MAX_ID}, or the hash of a commit ({COMMIT_DIGITS})")
 
 
 class AnchorField(fields.Field[Ref | Date]):
@@ -135,13 +178,13 @@ class Days(fields.Field[Any]):
 
 def text(description: str, **options: Any) -> fields.Field[Any]:
     """A text parameter of up to MAX_LENGTH characters."""
-
-    def check_length(value: str) -> None:
-        if len(value) > MAX_LENGTH:
-            raise ValidationError(f"{len(value):,} characters; allowed: at most {MAX_LENGTH:,}")
-
     metadata = {"description": description}
-    return fields.String(metadata=metadata, validate=check_length, **options)
+    return fields.String(metadata=metadata, validate=_check_length, **options)
+
+
+def _check_length(value: str) -> None:
+    if len(value) > MAX_LENGTH:
+        raise ValidationError(f"{len(value):,} characters; allowed: at most {MAX_LENGTH:,}")
 
 
 def text_list(
@@ -208,8 +251,21 @@ def query(*, required: bool, description: str = SYNTAX) -> Fields:
     return {"query": text(description, required=required)}
 
 
+def also() -> Fields:
+    """The other wordings of a query."""
+    description = f"another wording, without filters; up to {MAX_WORDINGS}"
+    too_many = f"allowed: at most {MAX_WORDINGS}"
+    return {
+        "also": Wordings(
+            fields.String(validate=_check_length),
+            validate=validate.Length(max=MAX_WORDINGS, error=too_many),
+            metadata={"description": description},
+        )
+    }
+
+
 def anchor(*, required: bool) -> Fields:
-    description = "a record (123, #123, S12, P9) or a date"
+    description = "a ref (123, S12, P9) or a date"
     return {"anchor": AnchorField(required=required, metadata={"description": description})}
 
 
@@ -233,22 +289,34 @@ def project() -> Fields:
     return {field.parameter: text_list(field.description)}
 
 
+def of_folder() -> Fields:
+    """The parameters of a search that knows the folder of whoever asks."""
+    whose = "what here is: a name or a first commit"
+    project = text_list(f"default: here; {ALL_PROJECTS}: all")
+    return {FIELDS["project"].parameter: project, **seldom({FOLDER: text(whose)})}
+
+
 def kinds() -> Fields:
     one_of = validate.OneOf(list(Kind), error=f"allowed: {', '.join(Kind)}")
     field = CommaList(
         fields.String(validate=one_of),
         load_default=list(map(str, Kind)),
-        metadata={"description": f"record kinds: {', '.join(Kind)}"},
+        metadata={"description": "kinds of record"},
     )
     return {"kinds": field}
 
 
 def refs() -> Fields:
-    return {"ids": _list_of(RefField(), "refs: 123, #123, S12, P9", MAX_REFS, required=True)}
+    return {"ids": _list_of(RefField(), f"refs: {REFS}", MAX_REFS, required=True)}
 
 
 def record_id() -> Fields:
-    return {"id": number("number of the record", None, 1, 10**15)}
+    return {"id": number("number of the record", None, 1, MAX_ID)}
+
+
+def record_or_commit() -> Fields:
+    description = f"number of the record, or the hash of its commit ({COMMIT_DIGITS})"
+    return {"id": NumberOrCommit(metadata={"description": description})}
 
 
 def answer_format() -> Fields:
@@ -258,13 +326,27 @@ def answer_format() -> Fields:
 
 def depth() -> Fields:
     return {
-        "depth_before": number("records before the anchor", 10, 0, 50),
-        "depth_after": number("records after the anchor", 10, 0, 50),
+        "depth_before": number("records before the anchor", DEFAULT_DEPTH, 0, MAX_DEPTH),
+        "depth_after": number("records after the anchor", DEFAULT_DEPTH, 0, MAX_DEPTH),
+    }
+
+
+def depth_or_end() -> Fields:
+    """The bounds of a timeline: by the number of records, or by a date."""
+    before, after = (
+        f"records {side} ({DEFAULT_DEPTH}; with end {default})"
+        for side, default in (("before", 0), ("after", MAX_DEPTH))
+    )
+    end = "show all to this date"
+    return {
+        "end": DateField(metadata={"description": end}),
+        "depth_before": number(before, None, 0, MAX_DEPTH),
+        "depth_after": number(after, None, 0, MAX_DEPTH),
     }
 
 
 def budget(default: int | None = None, ceiling: int | None = None) -> Fields:
-    description = "maximum tokens in the answer"
+    description = "tokens at most in the answer"
     description += f"; never more than {ceiling}" if ceiling else ""
     return {"max_tokens": number(description, default, MIN_BUDGET, 1_000_000)}
 
@@ -274,13 +356,18 @@ def limit(description: str, default: int | None, high: int) -> Fields:
 
 
 def dates() -> Fields:
-    days = f"only the last N days, or all; with a query the last {DEFAULT_DAYS} come first"
-    members: Fields = {
-        "dateStart": DateField(metadata={"description": f"earliest date: {FORMS}"}),
-        "dateEnd": DateField(metadata={"description": "latest date; a day counts to its end"}),
+    days = f"the last N days, or all; with a query the last {DEFAULT_DAYS} come first"
+    during = "2021-01, 2021-W02, last week or 7d"
+    return {
+        "during": DateField(metadata={"description": during}),
+        **seldom(
+            {
+                "dateStart": DateField(metadata={"description": "earliest"}),
+                "dateEnd": DateField(metadata={"description": "latest"}),
+            }
+        ),
         "days": Days(metadata={"description": days}),
     }
-    return seldom({name: members[name] for name in members if name != "days"}) | members
 
 
 def forgetting() -> Fields:
@@ -301,7 +388,7 @@ def dry_run() -> Fields:
 
 
 def rendering() -> Fields:
-    description = "text: compact text; same as the header Accept: text/markdown"
+    description = "text: compact text, as with Accept: text/markdown"
     return seldom({"render": choice(description, None, "json", "text")})
 
 
@@ -310,10 +397,10 @@ def paging() -> Fields:
     order = "default: relevance with a query, else date_desc"
     explain = "1: explain each score"
     return {
-        **limit("records per page", 20, 100),
+        **limit("rows per page", 20, 100),
         **seldom(
             {
-                "offset": number("records to skip", 0, 0, 100_000_000),
+                "offset": number("rows to skip", 0, 0, 100_000_000),
                 "orderBy": choice(order, None, "relevance", "date_desc", "date_asc"),
             }
         ),
@@ -340,7 +427,7 @@ def load_parameters(schema: Schema, pairs: Iterable[tuple[str, Any]]) -> dict[st
             given.setdefault(_canonical_name(schema, name), []).append(value)
     errors = _name_errors(schema, given)
     known = {
-        name: values if isinstance(schema.fields[name], CommaList) else values[0]
+        name: values if isinstance(schema.fields[name], fields.List) else values[0]
         for name, values in given.items()
         if name in schema.fields and name not in errors
     }
@@ -356,7 +443,7 @@ def load_parameters(schema: Schema, pairs: Iterable[tuple[str, Any]]) -> dict[st
 
 def _is_blank(schema: Schema, name: str, value: Any) -> bool:
     """Whether a text parameter is blank, which counts as missing."""
-    plain_text = type(schema.fields.get(name)) in (fields.String, AnchorField)
+    plain_text = type(schema.fields.get(name)) in (fields.String, AnchorField, Wordings)
     return plain_text and isinstance(value, str) and not value.strip()
 
 
@@ -376,7 +463,7 @@ def _name_errors(schema: Schema, given: Mapping[str, list[Any]]) -> dict[str, li
             break
         if name not in schema.fields:
             errors[_shortened(name)] = [f"unknown parameter{_nearest(name, schema.fields)}"]
-        elif len(values) > 1 and not isinstance(schema.fields[name], CommaList):
+        elif len(values) > 1 and not isinstance(schema.fields[name], fields.List):
             errors[name] = [f"given {len(values)} times; it takes one value"]
     return errors
 
@@ -392,7 +479,7 @@ def _nearest(name: str, known: Iterable[str]) -> str:
 def _explained(messages: Any, values: list[Any] | None) -> list[str]:
     reasons = sorted(set(_flatten(messages)))
     if values is None:
-        return ["missing; it is required"]
+        return [MISSING]
     shown = _shortened(",".join(map(str, values)))
     return [f"given {shown!r}; {message}" for message in reasons]
 

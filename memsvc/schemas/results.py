@@ -44,6 +44,9 @@ class PageResult(Open):
     format = fields.String(required=True)
     count = fields.Integer(required=True)
     total = fields.Integer(required=True)
+    folded = fields.Integer(
+        metadata={"description": "matches named in `twins` of the row that they are alike to"}
+    )
     offset = fields.Integer(required=True)
     limit = fields.Integer(required=True)
     next_offset = fields.Integer(required=True, allow_none=True)

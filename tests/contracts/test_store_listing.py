@@ -13,7 +13,7 @@ from samples import DAY, NOW, TIE
 
 from memsvc.core.economics import Economics
 from memsvc.core.filters import EVERYTHING, Filter
-from memsvc.core.ports.store import Hit, Point, Store
+from memsvc.core.ports.store import Hit, Origin, Point, Store, Title
 from memsvc.core.records import Kind, Observation, Prompt, Record, Ref, Summary, WorkSession
 
 some_kinds = st.lists(st.sampled_from(list(Kind)), min_size=1, unique=True)
@@ -245,3 +245,60 @@ def test_records_and_times_leave_out_what_is_not_there(store: Store) -> None:
     assert store.times(asked) == dict.fromkeys([asked[0], asked[2]], NOW)
     assert set(store.records(asked)) == {asked[0], asked[2]}
     assert store.records([]) == store.times([]) == {}
+
+
+def test_the_newest_record_that_a_family_of_sources_knows_by_an_id_tells_its_project(
+    store: Store,
+) -> None:
+    known = [
+        ("git:shop", "c1", "shop"),
+        ("git:storefront", "c1", "storefront"),
+        ("git:shop", "c2", "shop"),
+        ("gitlab", "c3", "gitlab"),
+        ("git", "c4", "git"),
+        ("zip:shop", "c5", "zip"),
+    ]
+    store.write(
+        Observation(title=f"{source} {id}", source=source, source_id=id, project=project)
+        for source, id, project in known
+    )
+    store.write([Prompt(prompt_text="p", source="git:p", source_id="c6", project="p")])
+    found = [store.project_from(Kind.OBSERVATION, "git", f"c{n}") for n in range(1, 7)]
+    assert found == ["storefront", "shop", None, None, None, None]
+    store.forget(Ref(Kind.OBSERVATION, 2))
+    assert store.project_from(Kind.OBSERVATION, "git", "c1") == "shop"
+
+
+def test_titles_are_the_first_text_of_a_record_with_its_project(store: Store) -> None:
+    store.write(
+        [
+            Observation(title="A title", project="shop", source="t", source_id="1"),
+            Summary(request="A request", source="t", source_id="1"),
+            Prompt(prompt_text="A prompt", project="Api", source="t", source_id="1"),
+        ]
+    )
+    refs = [Ref(kind, 1) for kind in Kind]
+    assert store.titles([*refs, Ref(Kind.PROMPT, 2)]) == {
+        refs[0]: Title("A title", "shop"),
+        refs[1]: Title("A request", ""),
+        refs[2]: Title("A prompt", "Api"),
+    }
+    assert store.titles([]) == {}
+
+
+def test_origins_are_work_sessions_and_lengths_of_texts(store: Store) -> None:
+    mine = {"project": "Shop", "session_id": "s1", "source": "t", "source_id": "1"}
+    store.write(
+        [
+            Observation(title="Café", narrative="open", facts=("one", "two"), **mine),
+            Summary(request="do it", notes="done", **mine),
+            Prompt(prompt_text="do it", source="t", source_id="1"),
+        ]
+    )
+    refs = [Ref(kind, 1) for kind in Kind]
+    assert store.origins([*refs, Ref(Kind.PROMPT, 2)]) == {
+        refs[0]: Origin("Shop", "s1", len("Café") + len("open") + len('["one", "two"]')),
+        refs[1]: Origin("Shop", "s1", len("do it") + len("done")),
+        refs[2]: Origin("", "", len("do it")),
+    }
+    assert store.origins([]) == {}

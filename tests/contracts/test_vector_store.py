@@ -202,6 +202,58 @@ def test_while_records_are_embedded_anew_each_has_vectors_of_one_model(
     assert (sorted(old), sorted(new)) == ([1], [2])
 
 
+def test_a_lead_stands_for_its_record_until_all_is_embedded(
+    store: Store, vectors: VectorStore
+) -> None:
+    store.write([named("a")])
+    (pending,) = vectors.pending(9)
+    vectors.keep_leads([(pending, made(1, 0.5))], ONE)
+    assert numpy.array_equal(vectors.vectors(Kind.OBSERVATION, [1], ONE)[1], made(1, 0.5))
+    assert vectors.embedded_among(Kind.OBSERVATION, [1, 2], ONE) == {1}
+    assert (vectors.count_pending(), vectors.count_unknown()) == (1, 0)
+    (lead,) = followed(vectors)
+    vectors.keep_vectors([(pending, made(2))], ONE)
+    assert numpy.array_equal(vectors.vectors(Kind.OBSERVATION, [1], ONE)[1], made(2))
+    assert (vectors.count_pending(), len(followed(vectors, lead.sequence))) == (0, 1)
+
+
+def test_records_without_a_lead_come_before_those_with_one(
+    store: Store, vectors: VectorStore
+) -> None:
+    store.write([named("a", NOW - 2 * DAY), named("b", NOW - DAY), named("c", NOW)])
+    vectors.keep_leads([(each, made()) for each in vectors.pending(2)], ONE)
+    assert [each.ref.id for each in vectors.pending(9)] == [1, 3, 2]
+    store.write([replace(named("b", NOW - DAY), narrative="more")])
+    assert [(each.ref.id, each.has_lead) for each in vectors.pending(9)] == [
+        (2, False),
+        (1, False),
+        (3, True),
+    ]
+    assert vectors.count_unknown() == 2
+
+
+def test_a_lead_of_another_fingerprint_stands_for_nothing(
+    store: Store, vectors: VectorStore
+) -> None:
+    store.write([named("a", NOW - DAY), named("b", NOW)])
+    vectors.keep_leads([(each, made()) for each in vectors.pending(2)], ONE)
+    vectors.queue_others(ONE)
+    assert vectors.count_unknown() == 0
+    vectors.queue_others(OTHER)
+    assert [(each.ref.id, each.has_lead) for each in vectors.pending(9)] == [(2, False), (1, False)]
+    assert vectors.embedded_among(Kind.OBSERVATION, [1, 2], OTHER) == set()
+
+
+def test_a_lead_begun_before_its_record_changed_is_not_kept(
+    store: Store, vectors: VectorStore
+) -> None:
+    store.write([named("a")])
+    begun = vectors.pending(9)
+    store.write([replace(named("a"), narrative="more")])
+    vectors.keep_leads([(each, made()) for each in begun], ONE)
+    assert (vectors.count_unknown(), vectors.vectors(Kind.OBSERVATION, [1], ONE)) == (1, {})
+
+
 def test_changes_come_in_order_the_last_of_each_record_only(
     store: Store, vectors: VectorStore
 ) -> None:
@@ -244,6 +296,7 @@ steps = st.one_of(
     st.tuples(st.just("play"), histories),
     st.tuples(st.just("begin"), st.integers(1, 4)),
     st.tuples(st.just("keep"), st.sampled_from([ONE, OTHER])),
+    st.tuples(st.just("keep leads"), st.sampled_from([ONE, OTHER])),
     st.tuples(st.just("queue"), st.sampled_from([ONE, OTHER])),
 )
 
@@ -274,6 +327,8 @@ def take(
         case "keep", str(fingerprint):
             vectors.keep_vectors([(each, made(each.ref.id)) for each in begun], fingerprint)
             begun.clear()
+        case "keep leads", str(fingerprint):
+            vectors.keep_leads([(each, made(1, 0.5)) for each in begun], fingerprint)
         case "queue", str(fingerprint):
             vectors.queue_others(fingerprint)
 
@@ -290,8 +345,8 @@ def state(vectors: VectorStore, position: int) -> list[object]:
         for id, vector in vectors.vectors(kind, range(9), name).items()
     }
     return [
-        waiting(vectors),
-        vectors.count_pending(),
+        [(each.ref, each.has_lead) for each in vectors.pending(1_000)],
+        (vectors.count_pending(), vectors.count_unknown()),
         [(each.ref, each.embedded is None) for each in changes],
         [(each.ref, each.created_at_epoch, each.groups) for each in embedded],
         [each.vectors.tolist() for each in embedded],

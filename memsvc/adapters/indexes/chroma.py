@@ -106,7 +106,13 @@ class ChromaIndex:
     def nearest(
         self, kind: Kind, vector: Vector, limit: int, selection: Filter
     ) -> list[tuple[int, float]]:
-        sought = as_matrix(vector, self._dimension)
+        (found,) = self.nearest_each(kind, [vector], limit, selection)
+        return found
+
+    def nearest_each(
+        self, kind: Kind, vectors: Sequence[Vector], limit: int, selection: Filter
+    ) -> list[list[tuple[int, float]]]:
+        sought = as_matrix(vectors, self._dimension)
         folded_groups(selection)  # a file filter is the caller's mistake, not the index's
         with self._explained_errors():
             if known := self._known_shelf(kind):
@@ -116,14 +122,14 @@ class ChromaIndex:
 
     def _nearest_on(
         self, shelf: Shelf, sought: Vector, limit: int, selection: Filter
-    ) -> list[tuple[int, float]]:
+    ) -> list[list[tuple[int, float]]]:
         collection, labels = shelf
         with self._lock:
             chosen = labels.records[labels.select(selection)]
             size = labels.size
         if not len(chosen) or limit < 1:
-            return []
-        return best(*search(collection, sought, limit, chosen, size), limit)
+            return [[] for _ in sought]
+        return [best(*found, limit) for found in search(collection, sought, limit, chosen, size)]
 
     def count(self) -> int:
         with self._explained_errors():

@@ -31,8 +31,9 @@ def search(
     limit: int,
     chosen: NDArray[numpy.int64],
     size: int,
-) -> Found:
-    """The nearest vectors of the chosen records, covering `limit` of them if that many are chosen.
+) -> list[Found]:
+    """For each vector sought the nearest of the chosen records, covering `limit` of them if that
+    many are chosen.
 
     `chosen` has the record of each vector to search among, `size` counts all in the collection.
     """
@@ -41,7 +42,10 @@ def search(
         if found is not None:
             return found
     pages = batches(_ids(chosen), MAX_IDS)
-    return _joined([_search_among(collection, sought, limit, page) for page in pages])
+    return [
+        _joined([_search_among(collection, row, limit, page) for page in pages])
+        for row in sought[:, numpy.newaxis]
+    ]
 
 
 def _search_widely(
@@ -50,7 +54,7 @@ def _search_widely(
     limit: int,
     chosen: NDArray[numpy.int64],
     size: int,
-) -> Found | None:
+) -> list[Found] | None:
     """Search all vectors and keep the chosen ones; None if that would need too many."""
     everything = len(chosen) == size
     # A filter must not lower recall: search widely enough to see SEARCH_WIDTH chosen ones.
@@ -58,19 +62,24 @@ def _search_widely(
     for take in (width, width * 4):
         if take >= len(chosen):
             break
-        records, cosines = _query(collection, sought, take)
+        found = _query(collection, sought, take)
         if not everything:
-            kept = numpy.isin(records, chosen)
-            records, cosines = records[kept], cosines[kept]
-        if len(numpy.unique(records)) >= limit:
-            return records, cosines
+            found = [_kept(each, chosen) for each in found]
+        if all(len(numpy.unique(records)) >= limit for records, _ in found):
+            return found
     return None
+
+
+def _kept(found: Found, chosen: NDArray[numpy.int64]) -> Found:
+    records, cosines = found
+    kept = numpy.isin(records, chosen)
+    return records[kept], cosines[kept]
 
 
 def _search_among(collection: Collection, sought: Vector, limit: int, ids: list[str]) -> Found:
     width = limit if len(ids) > MAX_COMPARED else len(ids)
     while width < len(ids):
-        found = _query(collection, sought, width, ids)
+        (found,) = _query(collection, sought, width, ids)
         if len(numpy.unique(found[0])) >= limit:
             return found
         if len(found[0]) < width:
@@ -81,11 +90,15 @@ def _search_among(collection: Collection, sought: Vector, limit: int, ids: list[
 
 def _query(
     collection: Collection, sought: Vector, width: int, ids: list[str] | None = None
-) -> Found:
+) -> list[Found]:
     answer = collection.query(sought, n_results=width, ids=ids, include=["distances"])
-    distances = numpy.array((answer["distances"] or [[]])[0], numpy.float32)
-    records = numpy.array([record_of(id) for id in answer["ids"][0]], numpy.int64)
-    return records, 1 - distances
+    return [
+        (
+            numpy.array([record_of(id) for id in found], numpy.int64),
+            1 - numpy.array(distances, numpy.float32),
+        )
+        for found, distances in zip(answer["ids"], answer["distances"] or [[]], strict=True)
+    ]
 
 
 def _compare(collection: Collection, sought: Vector, ids: list[str]) -> Found:

@@ -40,6 +40,11 @@ class ExactIndex:
             records, cosines = self._shelves[kind].compare(sought, selection)
         return best(records, cosines, limit)
 
+    def nearest_each(
+        self, kind: Kind, vectors: Sequence[Vector], limit: int, selection: Filter
+    ) -> list[list[tuple[int, float]]]:
+        return [self.nearest(kind, vector, limit, selection) for vector in vectors]
+
     def count(self) -> int:
         with self._lock:
             return sum(shelf.labels.size for shelf in self._shelves.values())

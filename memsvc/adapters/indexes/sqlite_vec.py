@@ -94,6 +94,11 @@ class SqliteVecIndex:
             numpy.array(records, numpy.int64), 1 - numpy.array(distances, numpy.float32), limit
         )
 
+    def nearest_each(
+        self, kind: Kind, vectors: Sequence[Vector], limit: int, selection: Filter
+    ) -> list[list[tuple[int, float]]]:
+        return [self.nearest(kind, vector, limit, selection) for vector in vectors]
+
     def count(self) -> int:
         with self._reader() as reader:
             return int(reader.execute("SELECT count(*) FROM parts").get)

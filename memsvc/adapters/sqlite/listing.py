@@ -52,6 +52,25 @@ def from_sources(reader: sqlite3.Connection, kind: Kind, sources: Sequence[str])
     return {id for (id,) in rows}
 
 
+def project_from(reader: sqlite3.Connection, kind: Kind, family: str, source_id: str) -> str | None:
+    """The project of the newest record that a source of a family knows by this id.
+
+    It steps from source to source in the index that begins with the source.
+    """
+    table = SHAPES[kind].table
+    row = reader.execute(
+        f"""WITH RECURSIVE sources (name) AS (
+                SELECT min(source) FROM {table} WHERE source >= ?1
+                UNION ALL
+                SELECT (SELECT min(source) FROM {table} WHERE source > name) FROM sources
+                WHERE name < ?2)
+            SELECT project FROM sources JOIN {table} ON source = name AND source_id = ?3
+            WHERE name < ?2 ORDER BY id DESC LIMIT 1""",
+        (f"{family}:", f"{family};", source_id),  # ; follows : in the order of characters
+    ).fetchone()
+    return row[0] if row else None
+
+
 def selected_among(
     reader: sqlite3.Connection, kind: Kind, selection: Filter, ids: Sequence[int]
 ) -> set[int]:

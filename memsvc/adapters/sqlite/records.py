@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from memsvc.adapters.sqlite.fulltext.index_words import record_subwords, record_tags
 from memsvc.adapters.sqlite.labels import LabelIds, labels_of
 from memsvc.core.dates import now_ms
-from memsvc.core.ports.store import Outcome, Receipt
+from memsvc.core.ports.store import Origin, Outcome, Receipt, Title
 from memsvc.core.records import (
     SHAPES,
     Kind,
@@ -65,6 +65,27 @@ def read_times(reader: sqlite3.Connection, kind: Kind, ids: Sequence[int]) -> di
         (json.dumps(list(ids)),),
     )
     return dict(rows.fetchall())
+
+
+def read_titles(reader: sqlite3.Connection, kind: Kind, ids: Sequence[int]) -> dict[int, Title]:
+    """The titles of the records with these ids; missing ids are skipped."""
+    rows = reader.execute(
+        f"""SELECT id, {SHAPES[kind].title}, project FROM {SHAPES[kind].table}
+            WHERE id IN (SELECT value FROM json_each(?))""",
+        (json.dumps(list(ids)),),
+    )
+    return {id: Title(text, project) for id, text, project in rows}
+
+
+def read_origins(reader: sqlite3.Connection, kind: Kind, ids: Sequence[int]) -> dict[int, Origin]:
+    """The origins of the records with these ids; missing ids are skipped."""
+    length = " + ".join(f"length({name})" for name in SHAPES[kind].texts)
+    rows = reader.execute(
+        f"""SELECT id, project, session_id, {length} FROM {SHAPES[kind].table}
+            WHERE id IN (SELECT value FROM json_each(?))""",
+        (json.dumps(list(ids)),),
+    )
+    return {id: Origin(*values) for id, *values in rows}
 
 
 def record_of(kind: Kind, row: tuple[Any, ...]) -> Record:

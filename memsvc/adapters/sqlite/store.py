@@ -20,7 +20,7 @@ from memsvc.adapters.sqlite.connections import (
     read_readable,
     store_errors,
 )
-from memsvc.adapters.sqlite.fulltext import ranking, spelling
+from memsvc.adapters.sqlite.fulltext import named, ranking, spelling
 from memsvc.adapters.sqlite.fulltext.explaining import matched_terms
 from memsvc.adapters.sqlite.fulltext.search import Frequencies, Scope, TextSearch, scope_of
 from memsvc.adapters.sqlite.integrity import rebuild_fulltext, table_problems
@@ -38,7 +38,18 @@ from memsvc.adapters.sqlite.work_sessions import (
 from memsvc.core.economics import Economics
 from memsvc.core.errors import StoreUnavailable
 from memsvc.core.filters import Filter
-from memsvc.core.ports.store import Hit, Point, Project, Receipt, Terms, Trace, WorkEntry
+from memsvc.core.naming.commits import Commit
+from memsvc.core.ports.store import (
+    Hit,
+    Origin,
+    Point,
+    Project,
+    Receipt,
+    Terms,
+    Title,
+    Trace,
+    WorkEntry,
+)
 from memsvc.core.query import Query
 from memsvc.core.records import SHAPES, Kind, Record, Ref, WorkSession, kind_of
 
@@ -225,6 +236,9 @@ class SqliteStore:
     def from_sources(self, kind: Kind, sources: Sequence[str]) -> set[int]:
         return listing.from_sources(self._read(), kind, sources)
 
+    def project_from(self, kind: Kind, family: str, source_id: str) -> str | None:
+        return listing.project_from(self._read(), kind, family, source_id)
+
     def last_ids(self) -> dict[Kind, int]:
         return {kind: records.last_id(self._read(), kind) for kind in Kind}
 
@@ -243,6 +257,9 @@ class SqliteStore:
             )
 
         return dict(read_readable(read, list(refs), self._connections.file.note_damage))
+
+    def commits(self, commit: Commit) -> list[Ref]:
+        return [Ref(Kind.OBSERVATION, id) for id in named.ids_of(self._read(), commit)]
 
     def page(
         self,
@@ -373,6 +390,19 @@ class SqliteStore:
 
     def selected_among(self, kind: Kind, selection: Filter, ids: Sequence[int]) -> set[int]:
         return listing.selected_among(self._read(), kind, selection, ids)
+
+    def titles(self, refs: Iterable[Ref]) -> dict[Ref, Title]:
+        def read(some: Sequence[Ref]) -> list[tuple[Ref, Title]]:
+            return list(records.read_refs(some, partial(records.read_titles, self._read())).items())
+
+        return dict(read_readable(read, list(refs), self._connections.file.note_damage))
+
+    def origins(self, refs: Iterable[Ref]) -> dict[Ref, Origin]:
+        def read(some: Sequence[Ref]) -> list[tuple[Ref, Origin]]:
+            reader = self._read()
+            return list(records.read_refs(some, partial(records.read_origins, reader)).items())
+
+        return dict(read_readable(read, list(refs), self._connections.file.note_damage))
 
     def times(self, refs: Iterable[Ref]) -> dict[Ref, int]:
         return records.read_refs(refs, partial(records.read_times, self._read()))

@@ -17,6 +17,18 @@ from memsvc.core.records import SHAPES, Kind, Record, Ref
 STORED = numpy.float16
 """Half precision: half the disk space, and cosines change by less than .001."""
 
+LEAD = "-lead"
+"""Suffix of the fingerprint of a vector that stands for a record until all its texts are embedded.
+"""
+
+AGES = 1 << 50
+"""Milliseconds that a record in the queue is moved back by when its lead is embedded, so that those
+without one come first. More than any two dates lie apart.
+"""
+
+MOVED = f"created_at_epoch < {-AGES // 2}"
+"""Whether a record in the queue was moved back."""
+
 
 class SqliteVectors:
     """The VectorStore port, in the same file as the records."""
@@ -37,19 +49,30 @@ class SqliteVectors:
     def queue_others(self, fingerprint: str) -> None:
         with self._connections.transaction() as writer:
             for kind in Kind:
+                _put_back(writer, kind, fingerprint)
                 _queue_others(writer, kind, fingerprint)
 
     def pending(self, limit: int) -> list[Pending]:
         with self._connections.snapshot() as reader:
             rows = reader.execute(
-                """SELECT sequence, kind, record FROM pending
-                   ORDER BY created_at_epoch DESC, record DESC, kind DESC LIMIT ?""",
+                f"""SELECT sequence, kind, record, {MOVED} FROM pending
+                    ORDER BY created_at_epoch DESC, record DESC, kind DESC LIMIT ?""",
                 (limit,),
             ).fetchall()
-        return [Pending(sequence, Ref(Kind(kind), id)) for sequence, kind, id in rows]
+        return [Pending(row[0], Ref(Kind(row[1]), row[2]), bool(row[3])) for row in rows]
 
     def count_pending(self) -> int:
         return int(self._one("SELECT count(*) FROM pending"))
+
+    def count_unknown(self) -> int:
+        return int(
+            self._one(f"SELECT count(*) FROM pending WHERE created_at_epoch >= {-AGES // 2}")
+        )
+
+    def keep_leads(self, done: Sequence[tuple[Pending, Vector]], fingerprint: str) -> None:
+        with self._connections.transaction() as writer:
+            for pending, vectors in done:
+                _keep_lead(writer, pending, fingerprint, vectors)
 
     def keep_vectors(self, done: Sequence[tuple[Pending, Vector]], fingerprint: str) -> None:
         with self._connections.transaction() as writer:
@@ -59,6 +82,10 @@ class SqliteVectors:
     def vectors(self, kind: Kind, ids: Sequence[int], fingerprint: str) -> dict[int, Vector]:
         with self._connections.snapshot() as reader:
             return _read_vectors(reader, kind, ids, fingerprint)
+
+    def embedded_among(self, kind: Kind, ids: Sequence[int], fingerprint: str) -> set[int]:
+        with self._connections.snapshot() as reader:
+            return {id for (id,) in _select(reader, "id", kind, ids, fingerprint)}
 
     def changes(self, position: int, limit: int, fingerprint: str) -> list[Change]:
         with self._connections.snapshot() as reader:
@@ -87,28 +114,58 @@ def _queue_others(writer: sqlite3.Connection, kind: Kind, fingerprint: str) -> N
     )
 
 
+def _put_back(writer: sqlite3.Connection, kind: Kind, fingerprint: str) -> None:
+    """Let records whose lead is of another fingerprint wait where they began to."""
+    writer.execute(
+        f"""UPDATE pending SET created_at_epoch = created_at_epoch + {AGES}
+            WHERE kind = ? AND {MOVED} AND record NOT IN
+            (SELECT id FROM {SHAPES[kind].table}_vectors WHERE fingerprint = ?)""",
+        (kind, fingerprint + LEAD),
+    )
+
+
 def _keep(writer: sqlite3.Connection, done: Pending, fingerprint: str, vectors: Vector) -> None:
     """Store the vectors of a record unless it was changed or forgotten meanwhile."""
     if writer.execute("DELETE FROM pending WHERE sequence = ?", (done.sequence,)).rowcount:
-        writer.execute(
-            f"""INSERT INTO {SHAPES[done.ref.kind].table}_vectors (id, fingerprint, vectors)
-                VALUES (?, ?, ?) ON CONFLICT DO UPDATE
-                SET fingerprint = excluded.fingerprint, vectors = excluded.vectors""",
-            (done.ref.id, fingerprint, vectors.astype(STORED).tobytes()),
-        )
+        _put(writer, done.ref, fingerprint, vectors)
+
+
+def _keep_lead(
+    writer: sqlite3.Connection, done: Pending, fingerprint: str, vectors: Vector
+) -> None:
+    """Store the lead of a record that still waits without one, and move the record back."""
+    moved = f"""UPDATE pending SET created_at_epoch = created_at_epoch - {AGES}
+                WHERE sequence = ? AND NOT {MOVED}"""
+    if writer.execute(moved, (done.sequence,)).rowcount:
+        _put(writer, done.ref, fingerprint + LEAD, vectors)
+
+
+def _put(writer: sqlite3.Connection, ref: Ref, fingerprint: str, vectors: Vector) -> None:
+    writer.execute(
+        f"""INSERT INTO {SHAPES[ref.kind].table}_vectors (id, fingerprint, vectors)
+            VALUES (?, ?, ?) ON CONFLICT DO UPDATE
+            SET fingerprint = excluded.fingerprint, vectors = excluded.vectors""",
+        (ref.id, fingerprint, vectors.astype(STORED).tobytes()),
+    )
 
 
 def _read_vectors(
     reader: sqlite3.Connection, kind: Kind, ids: Iterable[int], fingerprint: str
 ) -> dict[int, Vector]:
-    """The vectors of these records with this fingerprint."""
-    rows = reader.execute(
-        f"""SELECT id, vectors FROM {SHAPES[kind].table}_vectors
-            WHERE id IN (SELECT value FROM json_each(?)) AND fingerprint = ?""",
-        (json.dumps(list(ids)), fingerprint),
-    )
+    """The vectors of these records with this fingerprint, their leads too."""
     dimension = dimension_of(fingerprint)
+    rows = _select(reader, "id, vectors", kind, ids, fingerprint)
     return {id: _unpacked(blob, dimension) for id, blob in rows}
+
+
+def _select(
+    reader: sqlite3.Connection, columns: str, kind: Kind, ids: Iterable[int], fingerprint: str
+) -> sqlite3.Cursor:
+    return reader.execute(
+        f"""SELECT {columns} FROM {SHAPES[kind].table}_vectors
+            WHERE id IN (SELECT value FROM json_each(?)) AND fingerprint IN (?, ?)""",
+        (json.dumps(list(ids)), fingerprint, fingerprint + LEAD),
+    )
 
 
 def _changes_after(

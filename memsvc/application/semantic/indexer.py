@@ -2,14 +2,15 @@
 
 import contextlib
 import logging
+import math
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
 
-from memsvc.application.semantic.index_sync import apply_some, embed_some
+from memsvc.application.semantic.index_sync import Model, apply_some, embed_some
 from memsvc.core.errors import SemanticUnavailable
 from memsvc.core.filters import Filter
 from memsvc.core.ports.store import Store
@@ -20,9 +21,12 @@ RETRY_SECONDS: Final = 5.0
 """Pause before a model or an index that failed is tried again."""
 
 MAX_BEHIND: Final = 0.1
-"""The share of records that may be pending before the index is no longer queried: it would rank
-only the records that it has.
+"""The share of records whose vectors the index may still have to take in, in seconds, before it is
+queried.
 """
+
+QUIET_SECONDS: Final = 2.0
+"""Time without a search after which embedding takes the threads that are kept for searches."""
 
 LOADING: Final = "The semantic index is loading; try again in a moment."
 """Why answers lack the index for a moment after a start."""
@@ -47,14 +51,20 @@ class Loaded:
 
 
 class Indexer:
-    """Loads model and index when it is first stepped; `threads` is the number of records embedded
-    at the same time.
+    """Loads model and index when it is first stepped; `threads` is the number of texts embedded at
+    the same time, `quiet_threads` while nobody searches.
 
     One thread calls `step`; all other methods may be called from any thread.
     """
 
     def __init__(
-        self, store: Store, vectors: VectorStore, factories: Factories, *, threads: int
+        self,
+        store: Store,
+        vectors: VectorStore,
+        factories: Factories,
+        *,
+        threads: int,
+        quiet_threads: int,
     ) -> None:
         self._store, self._vectors, self._factories = store, vectors, factories
         self._embedder: Embedder | None = None
@@ -62,9 +72,12 @@ class Indexer:
         self._reason = LOADING
         self._rebuilds = vectors.rebuilds()
         self._behind = 0
+        self._begun = False  # whether any record has a vector; counting takes long in large stores
         self._rebuilt = False
         self._retry_at = 0.0
         self._pool = ThreadPoolExecutor(threads, "embedding")
+        self._quiet_pool = ThreadPoolExecutor(quiet_threads, "embedding")
+        self._searched_at = -math.inf
         self.stopping = threading.Event()
 
     def ready(self) -> Loaded:
@@ -72,11 +85,21 @@ class Indexer:
         embedder, index = self._embedder, self._index
         if embedder is None or index is None:
             raise SemanticUnavailable(self._reason)
-        if waiting := self._waiting():
+        if self._behind > 1 or not self._begun:
             total = sum(self._store.count(kind, Filter()) for kind in Kind)
-            if waiting > max(1, total * MAX_BEHIND):
-                raise SemanticUnavailable(f"Still indexing: {_records(waiting)} pending.")
+            unknown = 0 if self._begun else self._vectors.count_unknown()
+            if (unknown and unknown == total) or self._behind > max(1, total * MAX_BEHIND):
+                raise SemanticUnavailable(f"Still indexing: {_records(self._waiting())} pending.")
+            self._begun = total > 0
         return Loaded(embedder, index)
+
+    def unknown_among(self, kind: Kind, ids: Sequence[int]) -> set[int]:
+        """Those of these records that have no vectors yet."""
+        if self._embedder is None:
+            return set(ids)
+        if all(first.has_lead for first in self._vectors.pending(1)):  # the others come first
+            return set()
+        return set(ids) - self._vectors.embedded_among(kind, ids, self._embedder.fingerprint)
 
     def embed(self, text: str) -> Vector:
         """The vector of a text, once the indexer has been ready."""
@@ -84,21 +107,27 @@ class Indexer:
         return self._embedder.embed(text)
 
     def missing(self) -> str:
-        """A sentence about the records that are not indexed yet; empty if there are none."""
-        waiting = self._waiting()
-        return f"{_records(waiting)} not in the semantic index yet." if waiting else ""
+        """A sentence about the records whose meaning is not known yet; empty if there are none."""
+        unknown = self._vectors.count_unknown() + self._behind
+        return f"{_records(unknown)} not in the semantic index yet." if unknown else ""
 
     def report(self) -> dict[str, Any]:
         """Whether semantic search works, why not, and what is pending."""
         rebuilds = self._rebuilds  # read first: the rest must hold after this rebuild
-        ok, detail = True, self.missing() or "all records are indexed"
+        waiting = self._waiting()
+        by_title = f"{_records(waiting)} indexed by title only so far."
+        ok, detail = True, self.missing() or (by_title if waiting else "all records are indexed")
         if rebuilds != self._vectors.rebuilds():
             ok, detail = False, "The semantic index is about to be rebuilt."
         try:
             self.ready()
         except SemanticUnavailable as error:
             ok, detail = False, error.detail
-        return {"ok": ok, "detail": detail, "waiting": self._waiting(), "rebuilds": rebuilds}
+        return {"ok": ok, "detail": detail, "waiting": waiting, "rebuilds": rebuilds}
+
+    def note_search(self) -> None:
+        """Leave threads to searches for a while."""
+        self._searched_at = time.monotonic()
 
     def step(self) -> int:
         """Embed some records and update the index; return how much was done, 0 if nothing is left.
@@ -106,7 +135,9 @@ class Indexer:
         Raises MemsvcError.
         """
         embedder = self._embedder or self._load()
-        done = embed_some(self._vectors, embedder, self.stopping.is_set, self._pool)
+        quiet = time.monotonic() - self._searched_at > QUIET_SECONDS
+        pool = self._quiet_pool if quiet else self._pool
+        done = embed_some(self._vectors, Model(embedder, pool, self.stopping.is_set))
         if self.stopping.is_set() or time.monotonic() < self._retry_at:
             return done
         index = self._index or self._open(embedder)
@@ -125,6 +156,7 @@ class Indexer:
     def close(self) -> None:
         """Let the records that are being embedded finish, and close the index."""
         self._pool.shutdown()
+        self._quiet_pool.shutdown()
         self._drop_index()
 
     def _waiting(self) -> int:

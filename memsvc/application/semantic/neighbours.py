@@ -13,7 +13,9 @@ from memsvc.core.limits import deadline
 from memsvc.core.ports.store import Store
 from memsvc.core.ports.vectors import Vector, VectorStore
 from memsvc.core.records import Kind
-from memsvc.core.semantic.cosines import rank_all
+from memsvc.core.semantic.cosines import rank_each
+from memsvc.core.semantic.floor import lowest_cosine
+from memsvc.core.words import STOP_WORDS, tokens
 
 MAX_COMPARED: Final = 8_000
 """Up to this many selected records are compared one by one, without the index."""
@@ -27,6 +29,9 @@ MAX_NEWEST: Final = 20
 SAME_COSINE: Final = 0.95
 """The cosine from which a vector counts as the same: indexes may keep it at half precision."""
 
+MAX_AT_ONCE: Final = 2
+"""Queries that are embedded at the same time: one search may ask in several wordings."""
+
 MAX_TEXTS: Final = 1_024
 """Queries whose vectors are cached."""
 
@@ -36,13 +41,14 @@ class Neighbours:
 
     def __init__(self, store: Store, vectors: VectorStore, indexer: Indexer) -> None:
         self._store, self._vectors, self._indexer = store, vectors, indexer
-        self._reader = ThreadPoolExecutor(1, "query")
+        self._reader = ThreadPoolExecutor(MAX_AT_ONCE, "query")
         self._embedding = lru_cache(MAX_TEXTS)(
             lambda text: self._reader.submit(indexer.embed, text)
         )
 
     def prepare(self, text: str) -> None:
         """Start embedding a text, while the caller does other work before it asks."""
+        self._indexer.note_search()
         with contextlib.suppress(SemanticUnavailable):  # then nobody will ask
             self._indexer.ready()
             if not self._indexer.stopping.is_set():
@@ -55,17 +61,33 @@ class Neighbours:
 
         Raises SemanticUnavailable with the reason.
         """
+        (found,) = self.nearest_each(kind, [text], limit, selection)
+        return found
+
+    def nearest_each(
+        self, kind: Kind, texts: Sequence[str], limit: int, selection: Filter
+    ) -> list[list[tuple[int, float]]]:
+        """The same for several texts, which share what is read."""
         loaded = self._indexer.ready()
         try:
             with native_errors():
-                return self._nearest(loaded, kind, text, limit, selection)
+                return self._nearest_each(loaded, kind, texts, limit, selection)
         except SemanticUnavailable as error:
             self._indexer.fail(error.detail)
             raise
 
     def compare(self, kind: Kind, text: str, ids: Sequence[int]) -> list[tuple[int, float]]:
         """These records by similarity to a text, computed exactly from their stored vectors."""
-        return self._compare(self._indexer.ready(), kind, text, ids)
+        (found,) = self._compare(self._indexer.ready(), kind, [text], ids, len(ids))
+        return found
+
+    def floor(self, text: str) -> float:
+        """The lowest cosine at which a record without any word of a text counts as similar.
+
+        Raises SemanticUnavailable with the reason.
+        """
+        words = [token for token in tokens(text) if token.casefold() not in STOP_WORDS]
+        return lowest_cosine(self._indexer.ready().embedder.known_share(" ".join(words)))
 
     def check(self) -> None:
         """Raise SemanticUnavailable unless the index finds a new record of each kind by its vector.
@@ -96,27 +118,28 @@ class Neighbours:
         """Let the text that is being embedded finish."""
         self._reader.shutdown()
 
-    def _nearest(
-        self, loaded: Loaded, kind: Kind, text: str, limit: int, selection: Filter
-    ) -> list[tuple[int, float]]:
-        vector = self._vector_of(text)
-        if selection == Filter():
-            return loaded.index.nearest(kind, vector, limit, selection)
-        if self._store.count(kind, selection) <= MAX_COMPARED:
+    def _nearest_each(
+        self, loaded: Loaded, kind: Kind, texts: Sequence[str], limit: int, selection: Filter
+    ) -> list[list[tuple[int, float]]]:
+        if selection != Filter() and self._store.count(kind, selection) <= MAX_COMPARED:
             ids = self._store.selected_ids(kind, selection)
-            return self._compare(loaded, kind, text, ids)[:limit]
+            return self._compare(loaded, kind, texts, ids, limit)
+        vectors = [self._vector_of(text) for text in texts]
         known = without_paths(selection)
         depth = limit if known == selection else limit * FILE_FILTER_FACTOR
-        found = loaded.index.nearest(kind, vector, depth, known)
+        found = loaded.index.nearest_each(kind, vectors, depth, known)
+        if selection == Filter():
+            return found
         # an index may lag behind the store, and it stores no files
-        held = self._store.selected_among(kind, selection, [id for id, _ in found])
-        return [each for each in found if each[0] in held][:limit]
+        ids = sorted({id for each in found for id, _ in each})
+        held = self._store.selected_among(kind, selection, ids)
+        return [[each for each in one if each[0] in held][:limit] for one in found]
 
     def _compare(
-        self, loaded: Loaded, kind: Kind, text: str, ids: Sequence[int]
-    ) -> list[tuple[int, float]]:
+        self, loaded: Loaded, kind: Kind, texts: Sequence[str], ids: Sequence[int], limit: int
+    ) -> list[list[tuple[int, float]]]:
         vectors = self._vectors.vectors(kind, ids, loaded.embedder.fingerprint)
-        return rank_all(vectors, self._vector_of(text))
+        return rank_each(vectors, [self._vector_of(text) for text in texts], limit)
 
     def _vector_of(self, text: str) -> Vector:
         try:

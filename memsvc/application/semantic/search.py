@@ -1,34 +1,67 @@
 """Pure semantic search: the records most similar to a text, without full text or fusion."""
 
 import math
+from dataclasses import replace
+from typing import Final
 
 from memsvc.answers.page import Page
 from memsvc.answers.rows import make_rows
-from memsvc.application.requests import NearestRequest
+from memsvc.application.ranking import rank_candidates
+from memsvc.application.requests import NearestRequest, SearchRequest
 from memsvc.application.services import Services
 from memsvc.application.suggestions import future_note
 from memsvc.core.errors import SemanticUnavailable
 from memsvc.core.ports.store import Hit
 from memsvc.core.ports.vectors import SemanticSearch
+from memsvc.core.query import parse, plain_text
 from memsvc.core.records import Ref
+
+NO_INDEX: Final = "This worker has no semantic index."
+NOTHING_SIMILAR: Final = (
+    "No record is similar enough; ask in a sentence, or search for words: /api/search."
+)
 
 
 def search_memories(services: Services, request: NearestRequest) -> Page:
-    """The most similar records of the requested kinds, with similarity 1 / (1 + distance).
-
-    Raises SemanticUnavailable, since there is nothing to fall back on.
+    """The most similar records of the requested kinds, with similarity 1 / (1 + distance); the best
+    matches of full text while meaning is not there, with the reason.
     """
-    if services.semantic is None:
-        default = "This worker has no semantic index; use /api/search for full text."
-        raise SemanticUnavailable(services.no_semantic or default)
     with services.store.snapshot():
-        hits = _nearest(services, services.semantic, request)
-        records = services.store.records(hit.ref for hit in hits)
-        hits = [hit for hit in hits if hit.ref in records]
-        rows = make_rows(hits, records, request.format)
-    for row, hit in zip(rows, hits, strict=True):
-        row["similarity"] = round(hit.relevance, 4)
-    missing = services.semantic.missing()
+        if services.semantic is None:
+            return _by_words(services, request, services.no_semantic or NO_INDEX)
+        try:
+            return _by_meaning(services, services.semantic, request)
+        except SemanticUnavailable as error:
+            return _by_words(services, request, error.detail)
+
+
+def _by_meaning(services: Services, semantic: SemanticSearch, request: NearestRequest) -> Page:
+    hits = _nearest(services, semantic, request)
+    page = _page(services, request, hits, "semantic", semantic.missing())
+    relevance = {str(hit.ref): hit.relevance for hit in hits}
+    for row in page.rows:
+        row["similarity"] = round(relevance[row["ref"]], 4)
+    return page if hits else replace(page, notes={**page.notes, "notice": NOTHING_SIMILAR})
+
+
+def _by_words(services: Services, request: NearestRequest, reason: str) -> Page:
+    """The best matches of full text; `reason` says why it is not the most similar records."""
+    search = SearchRequest(
+        kinds=request.kinds,
+        text=request.text,
+        query=parse(plain_text(request.text)),
+        selection=request.selection,
+        order="relevance",
+    )
+    found = rank_candidates(replace(services, semantic=None), search)
+    return _page(services, request, found.hits[: request.limit], "fulltext", reason)
+
+
+def _page(
+    services: Services, request: NearestRequest, hits: list[Hit], strategy: str, degraded: str
+) -> Page:
+    records = services.store.records(hit.ref for hit in hits)
+    rows = make_rows([hit for hit in hits if hit.ref in records], records, request.format)
     notes = future_note(services, request.kinds, request.selection)
     return Page(
         echo={"query": request.text},
@@ -36,17 +69,19 @@ def search_memories(services: Services, request: NearestRequest) -> Page:
         total=len(rows),
         limit=request.limit,
         format=request.format,
-        strategy="semantic",
-        notes=notes | ({"degraded": missing} if missing else {}),
+        strategy=strategy,
+        notes=notes | ({"degraded": degraded} if degraded else {}),
         paged=False,
     )
 
 
 def _nearest(services: Services, semantic: SemanticSearch, request: NearestRequest) -> list[Hit]:
+    floor = semantic.floor(request.text)
     found = {
         Ref(kind, id): similarity(cosine)
         for kind in request.kinds
         for id, cosine in semantic.nearest(kind, request.text, request.limit, request.selection)
+        if cosine >= floor
     }
     best_first = sorted(found, key=lambda ref: (-found[ref], ref))
     times = services.store.times(best_first)

@@ -26,14 +26,23 @@ _log = logging.getLogger("memsvc")
 class SemanticWorker:
     """The SemanticSearch port. `start` lets it load and index in the background.
 
-    `threads` is the number of records embedded at the same time.
+    `threads` is the number of texts embedded at the same time, `quiet_threads` while nobody
+    searches.
     """
 
     def __init__(
-        self, store: Store, vectors: VectorStore, factories: Factories, *, threads: int = 1
+        self,
+        store: Store,
+        vectors: VectorStore,
+        factories: Factories,
+        *,
+        threads: int = 1,
+        quiet_threads: int = 1,
     ) -> None:
         self._vectors = vectors
-        self._indexer = Indexer(store, vectors, factories, threads=threads)
+        self._indexer = Indexer(
+            store, vectors, factories, threads=threads, quiet_threads=quiet_threads
+        )
         self._neighbours = Neighbours(store, vectors, self._indexer)
         self._thread: threading.Thread | None = None
 
@@ -57,8 +66,19 @@ class SemanticWorker:
     ) -> list[tuple[int, float]]:
         return self._neighbours.nearest(kind, text, limit, selection)
 
+    def nearest_each(
+        self, kind: Kind, texts: Sequence[str], limit: int, selection: Filter
+    ) -> list[list[tuple[int, float]]]:
+        return self._neighbours.nearest_each(kind, texts, limit, selection)
+
     def compare(self, kind: Kind, text: str, ids: Sequence[int]) -> list[tuple[int, float]]:
         return self._neighbours.compare(kind, text, ids)
+
+    def floor(self, text: str) -> float:
+        return self._neighbours.floor(text)
+
+    def unknown_among(self, kind: Kind, ids: Sequence[int]) -> set[int]:
+        return self._indexer.unknown_among(kind, ids)
 
     def ask_rebuild(self) -> None:
         self._vectors.ask_rebuild()

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from memsvc.core.economics import Economics
 from memsvc.core.filters import Filter
+from memsvc.core.naming.commits import Commit
 from memsvc.core.query import Query
 from memsvc.core.records import Kind, Record, Ref, WorkSession
 
@@ -44,6 +45,15 @@ class Receipt:
     ref: Ref | None
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a record belongs, and how many characters its texts have, lists as JSON."""
+
+    project: str
+    session_id: str
+    length: int
+
+
 WORK: Final = "work"
 """What a trace of a forgotten work session has in place of a kind."""
 
@@ -66,7 +76,9 @@ class Hit:
     """One found record: when it was made, and why it is here.
 
     Its score (0-1) is `relevance` plus `recency`; `semantic_share` is the share of its relevance
-    that comes from semantic search. `older` marks one from before the default time window.
+    that comes from semantic search, and `shares` has that of each wording, if there are several.
+    `older` marks one from before the default time window, `named` one that the query names: it
+    comes first, whatever else was found.
     """
 
     ref: Ref
@@ -75,6 +87,15 @@ class Hit:
     recency: float = 0.0
     older: bool = False
     semantic_share: float = 0.0
+    shares: tuple[float, ...] = ()
+    named: bool = False
+
+
+class Title(NamedTuple):
+    """What a record is called, and in which project."""
+
+    text: str
+    project: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +135,12 @@ class Store(Protocol):
     word is found in any text, file or piece of an identifier (as `words` cuts them), whatever its
     case and accents, and in its simple other forms: fail, fails, failing, failed. A phrase holds
     such words in their order. A prefix finds all that begins so; an adapter may find other forms of
-    that too. `title:` looks in the title alone, but for Chinese, Japanese and Korean.
+    that too. `title:` looks in the title alone, but for Chinese, Japanese and Korean. A query with
+    other wordings (`Query.also`) matches what it or any of them matches by itself.
+
+    The hash of a commit is one word, and found in the same text however it is abbreviated. It also
+    matches the observation of that commit, whose source id is the hash, as if it held the word;
+    that one comes first, with relevance 1.
 
     How matches are ranked is the adapter's own affair. All methods may be called from any thread;
     past the deadline of that thread (`core.limits.deadline`), within a snapshot at the latest, they
@@ -200,6 +226,11 @@ class Store(Protocol):
     def from_sources(self, kind: Kind, sources: Sequence[str]) -> set[int]:
         """The ids of all records of a kind that came from any of these sources."""
 
+    def project_from(self, kind: Kind, family: str, source_id: str) -> str | None:
+        """The project of the record that a source of a family (`git` has `git:shop`) knows by this
+        id: of several the newest record. None without one.
+        """
+
     def last_ids(self) -> dict[Kind, int]:
         """The highest id that each kind has given out, to forgotten records too; 0 at first."""
 
@@ -216,6 +247,11 @@ class Store(Protocol):
 
     def records(self, refs: Iterable[Ref]) -> dict[Ref, Record]:
         """The records that exist among these refs."""
+
+    def commits(self, commit: Commit) -> list[Ref]:
+        """The observations of a commit (`commits.names_commit`), newest first; several if the hash
+        is too short, or if it was imported under several names.
+        """
 
     def page(
         self,
@@ -350,6 +386,14 @@ class Store(Protocol):
 
     def selected_among(self, kind: Kind, selection: Filter, ids: Sequence[int]) -> set[int]:
         """Those of a few records that a filter selects."""
+
+    def titles(self, refs: Iterable[Ref]) -> dict[Ref, Title]:
+        """The titles of these records, which cost less than the records; those that do not exist
+        are left out.
+        """
+
+    def origins(self, refs: Iterable[Ref]) -> dict[Ref, Origin]:
+        """The work sessions and lengths of these records; those that do not exist are left out."""
 
     def times(self, refs: Iterable[Ref]) -> dict[Ref, int]:
         """When these records were made (ms); those that do not exist are left out."""

@@ -22,10 +22,13 @@ class Embedded:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A record that waits for its vectors; `sequence` changes whenever its texts do."""
+    """A record that waits for its vectors; `sequence` changes whenever its texts do. If `has_lead`,
+    the vector of its lead stands for it meanwhile.
+    """
 
     sequence: int
     ref: Ref
+    has_lead: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +75,20 @@ class VectorStore(Protocol):
         """
 
     def pending(self, limit: int) -> list[Pending]:
-        """The newest records that wait for their vectors, newest first, ties by id and kind; each
-        stands where it was when it began to wait.
+        """The first records that wait for their vectors: those without a lead first, then newest
+        first, ties by id and kind; each stands where it was when it began to wait.
         """
 
     def count_pending(self) -> int:
         """How many records wait for their vectors."""
+
+    def count_unknown(self) -> int:
+        """How many of them have no lead either."""
+
+    def keep_leads(self, done: Sequence[tuple[Pending, Vector]], fingerprint: str) -> None:
+        """Store the vector of each lead in place of any others, all or none; the records go on
+        waiting, behind those without a lead. Otherwise like `keep_vectors`.
+        """
 
     def keep_vectors(self, done: Sequence[tuple[Pending, Vector]], fingerprint: str) -> None:
         """Store vectors in place of any others, all or none, and let the records wait no longer.
@@ -87,9 +98,12 @@ class VectorStore(Protocol):
         """
 
     def vectors(self, kind: Kind, ids: Sequence[int], fingerprint: str) -> dict[int, Vector]:
-        """The vectors of records with one fingerprint, float32 of shape (n, dimension); records
-        without any are left out.
+        """The vectors of records with one fingerprint, their leads too, float32 of shape
+        (n, dimension); records without any are left out.
         """
+
+    def embedded_among(self, kind: Kind, ids: Sequence[int], fingerprint: str) -> set[int]:
+        """Those of these records for which `vectors` has some."""
 
     def changes(self, position: int, limit: int, fingerprint: str) -> list[Change]:
         """The next changes after a position that an index has to follow, by rising sequence.
@@ -115,6 +129,14 @@ class Embedder(Protocol):
     def embed(self, text: str) -> Vector:
         """The vector of a text, of shape (dimension,). Any text has one."""
 
+    def embed_all(self, texts: Sequence[str]) -> Sequence[Vector]:
+        """The vectors of some texts of similar length, at once: faster than one by one."""
+
+    def known_share(self, text: str) -> float:
+        """The share of its letters that are in words the model knows whole; a text of other words
+        has a vector that says little.
+        """
+
 
 class SemanticIndex(Protocol):
     """Finds the nearest vectors. A cache: all that it holds can be rebuilt from the store.
@@ -136,6 +158,11 @@ class SemanticIndex(Protocol):
         nearest first, each once. The filter is applied before the nearest are taken; it holds no
         group of files.
         """
+
+    def nearest_each(
+        self, kind: Kind, vectors: Sequence[Vector], limit: int, selection: Filter
+    ) -> list[list[tuple[int, float]]]:
+        """What `nearest` gives for each of these vectors, in their order; one or more."""
 
     def count(self) -> int:
         """How many vectors there are."""
@@ -179,6 +206,11 @@ class SemanticSearch(Protocol):
         Raises SemanticUnavailable, saying why.
         """
 
+    def nearest_each(
+        self, kind: Kind, texts: Sequence[str], limit: int, selection: Filter
+    ) -> list[list[tuple[int, float]]]:
+        """What `nearest` gives for each of these texts, in their order; one or more."""
+
     def prepare(self, text: str) -> None:
         """Begin with a text that `nearest` or `compare` will be asked about; never fails."""
 
@@ -187,6 +219,12 @@ class SemanticSearch(Protocol):
 
         Raises SemanticUnavailable.
         """
+
+    def floor(self, text: str) -> float:
+        """The lowest cosine at which a record without any word of a text counts as similar."""
+
+    def unknown_among(self, kind: Kind, ids: Sequence[int]) -> set[int]:
+        """Those of these records whose meaning is not known yet."""
 
     def missing(self) -> str:
         """What is not known to it yet, in a sentence; empty if nothing."""

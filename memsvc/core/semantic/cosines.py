@@ -1,6 +1,6 @@
 """Unit vectors, and the nearest records by cosine."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy
@@ -19,11 +19,19 @@ def unit(vector: Vector) -> Vector:
 
 def rank_all(vectors: Mapping[int, Vector], sought: Vector) -> list[tuple[int, float]]:
     """These records, each by its nearest vector: id and cosine, nearest first."""
+    (ranked,) = rank_each(vectors, [sought], len(vectors))
+    return ranked
+
+
+def rank_each(
+    vectors: Mapping[int, Vector], sought: Sequence[Vector], limit: int
+) -> list[list[tuple[int, float]]]:
+    """The `limit` best of these records for each vector sought."""
     if not vectors:
-        return []
+        return [[] for _ in sought]
     records = numpy.repeat(list(vectors), [len(rows) for rows in vectors.values()])
-    cosines = numpy.concatenate(list(vectors.values())) @ sought
-    return best(records, cosines, len(cosines))
+    held = numpy.concatenate(list(vectors.values()))
+    return [best(records, held @ each, limit) for each in sought]
 
 
 def best(

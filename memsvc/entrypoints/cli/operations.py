@@ -1,7 +1,8 @@
 """The commands that query the worker, generated from the table of operations."""
 
+import contextlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
@@ -13,6 +14,7 @@ from memsvc.api.parameter_facts import Parameter, facts_of, parameters_of
 from memsvc.configuration.settings import load_settings
 from memsvc.core.errors import BadRequest, MemsvcError, NotFound, StoreUnavailable
 from memsvc.entrypoints.client import answer_text, ask_worker, problem_text
+from memsvc.entrypoints.place import with_folder, working_folder
 from memsvc.schemas import parameters
 
 FAILED, USAGE_ERROR, NO_WORKER, NOT_FOUND = 1, 2, 3, 4
@@ -86,8 +88,15 @@ def ask(
     body: Mapping[str, Any] | None = None,
 ) -> requests.Response:
     """The worker's answer; without a worker, exit with a sentence on standard error."""
-    try:
+    with _worker_needed():
         return ask_worker(load_settings(), method, path, pairs, accept=accept, body=body)
+
+
+@contextlib.contextmanager
+def _worker_needed() -> Iterator[None]:
+    """Without a worker, exit with a sentence on standard error."""
+    try:
+        yield
     except StoreUnavailable as error:
         click.echo(f"memsvc: {error.detail}", err=True)
         sys.exit(NO_WORKER)
@@ -109,8 +118,10 @@ def print_answer(response: requests.Response) -> None:
 def _operation_command(operation: Operation, name: str) -> click.Command:
     """The command for an operation, with the same parameters."""
 
-    def call(as_json: bool, **values: Any) -> None:
+    def call(as_json: bool, all_projects: bool = False, **values: Any) -> None:
         path, pairs = operation.path, _pairs(names, values)
+        if operation.by_folder:
+            pairs = _within_folder(pairs, all_projects)
         for pair in [pair for pair in pairs if f"<{pair[0]}>" in path]:
             path = path.replace(f"<{pair[0]}>", pair[1])
             pairs.remove(pair)
@@ -121,10 +132,13 @@ def _operation_command(operation: Operation, name: str) -> click.Command:
             print_answer(ask(operation.method, path, pairs, accept))
 
     found = parameters_of(operation.schema.fields)
-    taken = [each for each in found if each.name not in parameters.rendering()]
+    hidden = {*parameters.rendering(), *([parameters.FOLDER] if operation.by_folder else [])}
+    taken = [each for each in found if each.name not in hidden]
     names = {_identifier(each.name): each.name for each in taken}
     json_option = click.Option(["--json", "as_json"], is_flag=True, help="Print JSON.")
     options = [_click_parameter(operation, each) for each in taken]
+    if operation.by_folder:
+        options.append(click.Option(["--all-projects"], is_flag=True, help="Search all projects."))
     summary = f"{operation.summary} Use it {operation.when}."
     return click.Command(
         name,
@@ -133,6 +147,14 @@ def _operation_command(operation: Operation, name: str) -> click.Command:
         help=summary,
         short_help=operation.summary,
     )
+
+
+def _within_folder(pairs: list[tuple[str, str]], all_projects: bool) -> list[tuple[str, str]]:
+    """The parameters with all projects or, unless they name one, that of the working directory."""
+    if all_projects:
+        return [*pairs, ("project", parameters.ALL_PROJECTS)]
+    with _worker_needed():
+        return with_folder(load_settings(), pairs, working_folder())
 
 
 def _body(pairs: list[tuple[str, str]]) -> dict[str, Any]:
@@ -157,6 +179,7 @@ def _click_parameter(operation: Operation, parameter: Parameter) -> click.Parame
         return _argument(operation, parameter)
     facts = parameter.as_json() | {"type": "", "required": False}
     flags = [f"--{parameter.name}", f"--{parameter.name.replace('_', '-')}"]
+    flags += [f"--{name}" for name in parameters.spellings_of(parameter.name) if name.isalpha()]
     switch: dict[str, Any] = {"is_flag": False, "flag_value": "1"} if _is_switch(parameter) else {}
     return click.Option(
         [*dict.fromkeys(flags), _identifier(parameter.name)],

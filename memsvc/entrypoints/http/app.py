@@ -13,7 +13,7 @@ from flask import Flask, Response, current_app, render_template, request
 from werkzeug.exceptions import HTTPException
 
 from memsvc.answers.budget import fit
-from memsvc.answers.page import Page, to_json, write_json
+from memsvc.answers.page import Page, name_projects, to_json, write_json
 from memsvc.answers.quoting import visible
 from memsvc.api.help import error_codes, find_operation
 from memsvc.api.openapi import build_openapi
@@ -21,6 +21,7 @@ from memsvc.api.operation import Answer, Operation
 from memsvc.api.operations import OPERATIONS
 from memsvc.api.parameter_facts import facts_of
 from memsvc.api.requests import Call
+from memsvc.api.scope import scoped
 from memsvc.application.services import Services
 from memsvc.core.errors import BadRequest, BodyTooLarge, MemsvcError, NotJson
 from memsvc.core.limits import deadline
@@ -93,8 +94,8 @@ def _view(services: Services, operation: Operation, hide: Hide) -> Callable[...,
     def view(**path_parameters: str) -> Response:
         arrived = request.environ.get(ARRIVED, time.monotonic())
         with deadline.within(current_app.config["SECONDS"], advice, began=arrived):
-            call = _call(services, operation, path_parameters)
-            answer = operation.run(services, operation.read(call))
+            call, scope = scoped(operation, services, _call(services, operation, path_parameters))
+            answer = _placed(operation.run(services, operation.read(call)), scope)
             return _answer(operation, _without_paths(operation, answer, hide), call)
 
     return view
@@ -184,6 +185,14 @@ def _form(operation: Operation, call: Call) -> str:
     if accepted == "text/html":
         return accepted if operation.html else "application/json"
     return "text/markdown" if accepted in TEXT_TYPES else accepted
+
+
+def _placed(answer: Answer, scope: str) -> Answer:
+    """An answer that says where its records belong, and what was searched if nobody said that."""
+    if not isinstance(answer, Page):
+        return answer
+    notes = {"scope": scope} if scope else {}
+    return name_projects(replace(answer, notes=notes | answer.notes))
 
 
 def _without_paths(operation: Operation, answer: Answer, hide: Hide) -> Answer:

@@ -1,4 +1,4 @@
-"""Bonuses for what bm25 cannot see: neighbouring words, and words in the exact form typed."""
+"""Bonuses for what bm25 cannot see: neighbouring words, words as they were typed, and names."""
 
 import re
 from collections.abc import Mapping
@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Final
 
 from memsvc.adapters.sqlite.fulltext.match import token_sequence
+from memsvc.core.naming.names import Name
 from memsvc.core.query import Query
 
 NEIGHBOURS_BONUS: Final = 0.2
@@ -15,28 +16,40 @@ NEIGHBOURS_BONUS: Final = 0.2
 EXACT_BONUS: Final = 0.1
 """Added if all words occur in the form typed: the stemmer merges too much."""
 
+NAMES_BONUS: Final = 1.0
+"""Added if all names of a query about names occur as such: #1025 is no other 1025, 1.0a9 no 1.0.
+A name outweighs all other words.
+"""
+
 _GAPS = re.compile(r"[\W_]+")
 _ASCII_GAPS = {code: " " for code in range(128) if not chr(code).isalnum()}
 
 
 @dataclass(frozen=True, slots=True)
 class Bonuses:
-    """The bonuses of a query: pairs of neighbours, and words with their share (sum 1)."""
+    """The bonuses of a query: pairs of neighbours, words with their share (sum 1), and names."""
 
     pairs: list[str]
     exact: dict[str, float]
+    names: tuple[Name, ...] = ()
 
     @property
     def highest(self) -> float:
         """The sum of all bonuses."""
-        return NEIGHBOURS_BONUS * bool(self.pairs) + EXACT_BONUS * bool(self.exact)
+        plain = NEIGHBOURS_BONUS * bool(self.pairs) + EXACT_BONUS * bool(self.exact)
+        return plain + NAMES_BONUS * bool(self.names)
 
     def earned_by(self, text: str) -> float:
         """The bonuses that a text earns."""
         plain = spaced(text)
         together = sum(pair in plain for pair in self.pairs) / max(1, len(self.pairs))
         exact = sum(share for word, share in self.exact.items() if word in plain)
-        return NEIGHBOURS_BONUS * together + EXACT_BONUS * exact
+        return NEIGHBOURS_BONUS * together + EXACT_BONUS * exact + NAMES_BONUS * self._named(text)
+
+    def _named(self, text: str) -> float:
+        """The share of the names that a text has."""
+        held = sum(name.written.search(text) is not None for name in self.names)
+        return held / max(1, len(self.names))
 
 
 def bonuses_of(query: Query, idfs: Mapping[str, float]) -> Bonuses:
@@ -45,7 +58,8 @@ def bonuses_of(query: Query, idfs: Mapping[str, float]) -> Bonuses:
     pairs = dict.fromkeys(spaced(f"{left} {right}") for left, right in neighbours)
     typed = {spaced(each): idf for each, idf in idfs.items() if each[0] == each[-1] == '"'}
     whole = sum(typed.values())
-    return Bonuses(list(pairs), {word: idf / whole for word, idf in typed.items()})
+    exact = {word: idf / whole for word, idf in typed.items()}
+    return Bonuses(list(pairs), exact, query.names if query.is_about_names else ())
 
 
 def spaced(text: str) -> str:

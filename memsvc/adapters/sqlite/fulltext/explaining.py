@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
+from memsvc.adapters.sqlite.fulltext.match import expression
 from memsvc.adapters.sqlite.fulltext.search import TextSearch
 from memsvc.core.ports.store import Terms
 from memsvc.core.records import SHAPES, Kind
@@ -19,7 +20,19 @@ def matched_terms(search: TextSearch, ids: Sequence[int]) -> dict[int, Terms]:
         shown = re.sub(r'^.* : |"', "", term)
         for id, columns in _holders(search, term, ids):
             found[id][shown] = columns
+    for id in ids:
+        for term, field in _beside_text(search, id):
+            found[id].setdefault(term, []).append(field)
     return found
+
+
+def _beside_text(search: TextSearch, id: int) -> Iterator[tuple[str, str]]:
+    """The terms that a record matches by its author or its commit, each with that field."""
+    for term in search.query.required:
+        if term.author and _is_in(search, expression(term), id, "tags"):
+            yield term.text, "author"
+    for commit in search.named.get(id, ()):
+        yield commit.hash, "source_id"
 
 
 def _holders(search: TextSearch, term: str, ids: Sequence[int]) -> Iterator[tuple[int, list[str]]]:

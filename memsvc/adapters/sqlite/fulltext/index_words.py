@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from memsvc.core.filters import FIELDS
-from memsvc.core.records import SHAPES, Record, kind_of
+from memsvc.core.records import SHAPES, Record, author_of, kind_of
 from memsvc.core.words import (
     MAX_CACHED,
+    all_subwords,
     cjk_runs,
     composed,
     is_compound,
     joined_neighbours,
-    split_token,
     symbols,
     tokens,
 )
@@ -25,16 +25,21 @@ _IDENTIFIER = re.compile(r"[^\W_]+(?:[-_.][^\W_]+)*")
 
 
 def record_subwords(record: Record) -> str:
-    """The extra words of a record, from all its texts and files."""
+    """The extra words of a record, from all its texts and files, and its author."""
     shape = SHAPES[kind_of(record)]
     cells = (getattr(record, name) for name in (*shape.texts, *shape.files))
-    return index_subwords("\n".join(c if isinstance(c, str) else "\n".join(c) for c in cells))
+    found = index_subwords("\n".join(c if isinstance(c, str) else "\n".join(c) for c in cells))
+    author = " ".join(tokens(author_of(record)))
+    return "\n".join(filter(None, (found, author)))
 
 
 def record_tags(record: Record) -> str:
-    """The tags of a record: one per value that it can be filtered by, without paths."""
+    """The tags of a record: one per value that it can be filtered by, without paths, and one per
+    word of its author's name.
+    """
     fields = [field for field in FIELDS.values() if not field.is_path]
-    return " ".join(tag(field.name, value) for field in fields for value in field.values(record))
+    tags = [tag(field.name, value) for field in fields for value in field.values(record)]
+    return " ".join([*tags, *author_tags(author_of(record))])
 
 
 def index_subwords(text: str) -> str:
@@ -61,6 +66,11 @@ def tag(field: str, value: str) -> str:
     return f"{field}z{''.join(map(_escaped, composed(value).casefold()))}0"
 
 
+def author_tags(name: str) -> list[str]:
+    """The tokens for the words of an author's name, whose case and accents the index ignores."""
+    return [f"authorz{word}0" for word in tokens(name)]
+
+
 def _escaped(char: str) -> str:
     return char if "a" <= char <= "y" or "0" <= char <= "9" else f"z{ord(char):x}z"
 
@@ -72,6 +82,5 @@ def _identifiers(text: str) -> Iterator[str]:
 @lru_cache(maxsize=MAX_CACHED)
 def _ordered(identifier: str) -> tuple[str, ...]:
     """The subwords of an identifier as one sequence, if the tokenizer would miss any."""
-    found = tokens(identifier)
-    inner = [word for token in found for word in split_token(token)]
-    return (" ".join(inner),) if len(inner) > len(found) else ()
+    inner = all_subwords(identifier)
+    return (" ".join(inner),) if len(inner) > len(tokens(identifier)) else ()

@@ -1,14 +1,20 @@
 """Turns a query into FTS5 expressions, the strings after MATCH."""
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Final
 
-from memsvc.adapters.sqlite.fulltext.index_words import tag
+from memsvc.adapters.sqlite.fulltext.index_words import author_tags, tag
 from memsvc.core import words
+from memsvc.core.naming.commits import abbreviations, is_hash
+from memsvc.core.naming.names import files_in, plain_versions, versions_in
 from memsvc.core.query import Query, Term
 
 MAX_CLAUSES: Final = 128
 """Maximum expressions per query, compounds split."""
+
+MAX_CACHED: Final = 256
+"""Queries whose expressions are cached: one request asks for them again and again."""
 
 # Endings that the stemmer removes, so that the index may hold less than the prefix.
 _ENDINGS = """
@@ -21,6 +27,7 @@ _ENDINGS = """
 _MIN_STEM = 5
 
 
+@lru_cache(MAX_CACHED)
 def clauses(query: Query) -> tuple[str, ...]:
     """The FTS5 expressions of the plain words: any may match, and their scores add up.
 
@@ -28,14 +35,23 @@ def clauses(query: Query) -> tuple[str, ...]:
     count only if there is nothing else.
     """
     named = dict.fromkeys(clause for term in query.words for clause in _clauses(term))
+    if query.is_about_names:
+        named |= dict.fromkeys(clause for term in query.words for clause in _whole_names(term))
     distinctive = [clause for clause in named if clause.strip('"') not in words.STOP_WORDS]
     return tuple(distinctive or named)[:MAX_CLAUSES]
 
 
+def is_question(query: Query) -> bool:
+    """Whether a query begins like a question or ends like one."""
+    first = next(iter(token_sequence(query)), "")
+    return first in words.QUESTION_WORDS or any(term.text.endswith("?") for term in query.words)
+
+
 def token_sequence(query: Query) -> list[str]:
     """The tokens of the words and phrases, in the order of the query."""
-    terms = (*query.words, *query.required)
-    return [unit for term in terms for token in words.tokens(term.text) for unit in _units(token)]
+    terms = [term for term in (*query.words, *query.required) if not term.author]
+    tokens = [token for term in terms for token in words.tokens(plain_versions(term.text))]
+    return [unit for token in tokens for unit in _units(token)]
 
 
 def expression(term: Term, title: str = "title") -> str:
@@ -44,6 +60,8 @@ def expression(term: Term, title: str = "title") -> str:
     `title` is the column that a `title:` term refers to. Chinese, Japanese and Korean words are
     searched in the whole record, because they have no column of their own.
     """
+    if term.author:
+        return " AND ".join(_author(name, prefix=term.prefix) for name in author_tags(term.text))
     tokens = words.tokens(term.text)
     plain = [token for token in tokens if not words.has_cjk(token)]
     found = [_prefix(plain) if term.prefix else _phrase(plain)] if plain else []
@@ -84,23 +102,44 @@ def exclusions(query: Query, title: str = "title") -> str:
 
 def _clauses(term: Term) -> Iterator[str]:
     """The expressions of one plain word: its symbols, its tokens, the whole word."""
-    symbols = words.symbols(term.text)
-    tokens = [_lowered(token) for token in words.tokens(term.text)]
+    text = plain_versions(term.text)
+    symbols = words.symbols(text)
+    tokens = [_lowered(token) for token in words.tokens(text)]
     yield from (_phrase([symbol]) for symbol in symbols)
-    if term.prefix and tokens and not words.has_cjk(term.text):
+    if term.prefix and tokens and not words.has_cjk(text):
         yield _prefix(tokens)
         return
     for token in tokens:
         if not (symbols and len(token) == 1):
             yield from (_phrase([unit]) for unit in _units(token))
-    yield from (_phrase(inner) for inner in _compounds(term.text))
-    yield from (_phrase([pair]) for pair in words.joined_neighbours(term.text))
+            yield from _other_lengths(token)
+    yield from (_phrase(inner) for inner in _compounds(text))
+    yield from (_phrase([pair]) for pair in words.joined_neighbours(text))
+
+
+def _whole_names(term: Term) -> Iterator[str]:
+    """The versions and files that a word names, each as one phrase."""
+    text = plain_versions(term.text)
+    yield from (_phrase(words.all_subwords(version)) for version in versions_in(text))
+    yield from (_phrase(map(_lowered, words.tokens(file))) for file in files_in(text))
+
+
+def _other_lengths(token: str) -> Iterator[str]:
+    """The same hash longer and shorter, as other texts give it."""
+    if is_hash(token):
+        yield f"{_phrase([token])}*"
+        yield from (_phrase([each]) for each in abbreviations(token))
 
 
 def _units(token: str) -> list[str]:
     """The units searched one by one: words of alphabetic scripts, character pairs of CJK."""
     runs = words.script_runs(_lowered(token))
     return [unit for run in runs for unit in (words.bigrams(run) if words.has_cjk(run) else [run])]
+
+
+def _author(name: str, *, prefix: bool) -> str:
+    """The expression of a word of an author's name, given by its tag."""
+    return f"tags : {_phrase([name[:-1]])}*" if prefix else f"tags : {_phrase([name])}"
 
 
 def _pieces(cut: list[str]) -> str:

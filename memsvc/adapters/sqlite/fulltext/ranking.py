@@ -5,7 +5,8 @@ bonuses that bm25 cannot see.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any, Final
 
 from memsvc.adapters.sqlite.connections import read_readable
@@ -40,7 +41,9 @@ SATURATION: Final = 2.2
 """The limit of bm25 for a word with idf 1: k1 + 1, with FTS5's k1 = 1.2."""
 
 MAX_READ: Final = 50
-"""Candidates whose text is read for the bonuses; lower ones rarely reach the top ten."""
+"""Candidates whose text is read for the bonuses; lower ones rarely reach the top ten, unless they
+hold a name of the query: for that all are read.
+"""
 
 MAX_RARE: Final = 5_000
 """Maximum matches of the rarest words alone; common words then only reorder them.
@@ -53,7 +56,11 @@ MAX_RARE_SHARE: Final = 0.02
 
 
 def rank(search: TextSearch, depth: int) -> list[Hit]:
-    """The best `depth` matches, best first; ties go to the newer record.
+    """The best `depth` matches, best first; ties go to the newer record. Those that the query names
+    come first, with relevance 1.
+
+    Of a question, the words that are not `telling` earn bonuses, but no bm25, and records that have
+    no other word come last.
 
     relevance = known * (bm25 / best possible bm25 + bonuses) / (1 + all bonuses). The best possible
     bm25 is the sum of idf * (k1 + 1) over the query, with the bm25 and k1 of the FTS5
@@ -64,25 +71,33 @@ def rank(search: TextSearch, depth: int) -> list[Hit]:
     if search.query.only_excludes:
         return by_time(search, newest_first=True, limit=depth)
     bonuses = bonuses_of(search.query, search.idfs)
-    scores = _best_scores(search, list(search.idfs), depth)
-    earned = {id: bonuses.earned_by(text) for id, text in _read(search, list(scores)[:MAX_READ])}
+    scores = _best_scores(search, list(search.telling), depth)
+    most = len(scores) if bonuses.names else MAX_READ
+    earned = {id: bonuses.earned_by(text) for id, text in _read(search, list(scores)[:most])}
+    if len(scores) < depth and len(search.telling) < len(search.idfs):
+        scores |= _untold(search, scores, depth - len(scores))
     perfect = _perfect(search, bonuses)
     hits = [
         Hit(Ref(search.kind, id), epoch, (scores[id] + earned.get(id, 0.0)) / perfect)
         for id, epoch in _times(search, list(scores))
     ]
-    return sorted(hits, key=lambda hit: (-hit.relevance, -hit.created_at_epoch, hit.ref.id))
+    hits.sort(key=lambda hit: (-hit.relevance, -hit.created_at_epoch, hit.ref.id))
+    others = [hit for hit in hits if hit.ref.id not in search.named]
+    return (_named(search) + others)[:depth]
 
 
 def rest(search: TextSearch, *, without: Sequence[int], limit: int, offset: int) -> list[Hit]:
     """The matches outside the ranked candidates, by bm25, for the pages that follow them."""
     if search.query.only_excludes:
         return by_time(search, newest_first=True, limit=limit, offset=offset, without=without)
+    named = _named(search, without)
+    first = named[offset : offset + limit]
+    limit, offset = limit - len(first), max(0, offset - len(named))
     perfect = _perfect(search, bonuses_of(search.query, search.idfs))
-    clauses = list(search.idfs)
+    clauses, without = list(search.idfs), [*without, *search.named]
     scores = _scored(search, [clauses], limit=limit, offset=offset, without=without)
     times = dict(_times(search, list(scores)))
-    return [
+    return first + [
         Hit(Ref(search.kind, id), times[id], min(1.0, score / perfect))
         for id, score in scores.items()
         if id in times
@@ -99,6 +114,8 @@ def by_time(
 ) -> list[Hit]:
     """Matches in time order, ties by id, with relevance 0."""
     source, parameters = _source(search, [list(search.idfs)], joined=True)
+    named = _named(search, without)
+    without = [*without, *search.named]
     way = "DESC" if newest_first else "ASC"
     rows = search.connection.execute(
         f"""SELECT record.id, record.created_at_epoch {source}
@@ -106,11 +123,30 @@ def by_time(
             ORDER BY record.created_at_epoch {way}, record.id {way} LIMIT ? OFFSET ?""",
         (*parameters, json.dumps(list(without)), limit, offset),
     )
-    return [Hit(Ref(search.kind, id), epoch) for id, epoch in rows]
+    hits = [Hit(Ref(search.kind, id), epoch) for id, epoch in rows]
+    if not named:
+        return hits
+    hits += [Hit(hit.ref, hit.created_at_epoch) for hit in named]
+    return sorted(hits, key=attrgetter("created_at_epoch", "ref"), reverse=newest_first)[:limit]
+
+
+def _named(search: TextSearch, without: Sequence[int] = ()) -> list[Hit]:
+    """The records that the query names, newest first."""
+    ids = list(search.named.keys() - set(without))
+    times = _times(search, ids) if ids else []
+    newest = sorted(times, key=lambda row: (row[1], row[0]), reverse=True)
+    return [Hit(Ref(search.kind, id), epoch, 1.0, named=True) for id, epoch in newest]
 
 
 def count(search: TextSearch) -> int:
     """The exact number of matches."""
+    matching = _count_matching(search)
+    if not search.named:
+        return matching
+    return matching + len(search.named.keys() - _matching(search, list(search.named)))
+
+
+def _count_matching(search: TextSearch) -> int:
     words = list(search.idfs)
     if len(words) == 1 and not search.scope.condition and search.match(words) == f"({words[0]})":
         return search.count_of(words[0])  # the query is this one word, whose count is cached
@@ -120,19 +156,27 @@ def count(search: TextSearch) -> int:
 
 
 def coverage(search: TextSearch, id: int) -> float:
-    """The share, weighted by idf, of the plain words of the query that a record has."""
+    """The share, weighted by idf, of the plain words of the query that a record has; 1 if the query
+    names it.
+    """
+    if id in search.named:
+        return 1.0
     fts = f"{search.table}_fts"
     sql = f"SELECT 1 FROM {fts} WHERE {fts} MATCH ? AND rowid = ?"
     held = [
         idf
-        for clause, idf in search.idfs.items()
+        for clause, idf in search.telling.items()
         if search.connection.execute(sql, (clause, id)).fetchone()
     ]
-    return sum(held) / sum(search.idfs.values()) * search.known_share if held else 0.0
+    return sum(held) / sum(search.telling.values()) * search.known_share if held else 0.0
 
 
 def among(search: TextSearch, ids: Sequence[int]) -> set[int]:
     """Which of these records match, with one scan of the matches."""
+    return _matching(search, ids) | (set(ids) & set(search.named))
+
+
+def _matching(search: TextSearch, ids: Sequence[int]) -> set[int]:
     source, parameters = _source(search, [list(search.idfs)])
     id = "record.id" if search.query.only_excludes else f"{search.table}_fts.rowid"
     # the plus keeps SQLite from scanning the index once per id
@@ -176,12 +220,20 @@ def _best_scores(search: TextSearch, clauses: list[str], depth: int) -> dict[int
     Rows without any rare word rank low: they are scored only if the others are too few.
     """
     rare, common = _split(search, clauses)
-    if common and not search.query.required:
+    if common and not (search.query.required or search.query.also):
         scores = _scored(search, [rare], limit=depth) | _scored(search, [rare, common], limit=depth)
         if len(scores) >= depth:
             best = sorted(scores, key=lambda id: (-scores[id], id))[:depth]
             return {id: scores[id] for id in best}
     return _scored(search, [clauses], limit=depth)
+
+
+def _untold(search: TextSearch, scores: Mapping[int, float], limit: int) -> dict[int, float]:
+    """The best matches without a telling word, none better than the last that has one."""
+    others = [clause for clause in search.idfs if clause not in search.telling]
+    found = _scored(search, [others], limit=limit, without=list(scores))
+    lowest = min(scores.values(), default=1.0)
+    return {id: min(score, lowest) for id, score in found.items()}
 
 
 def _split(search: TextSearch, clauses: list[str]) -> tuple[list[str], list[str]]:
@@ -218,7 +270,7 @@ def _scored(
 
 
 def _best_possible(search: TextSearch) -> float:
-    idfs = sum(search.idfs.values())
+    idfs = sum(search.telling.values())
     needed = sum(map(search.idf_of, search.required))
     # Next to plain words, a required expression is also one of the alternatives, so it counts
     # twice.
@@ -238,7 +290,7 @@ def _source(
     # CROSS JOIN keeps the index outermost; newer planners would otherwise scan the table.
     record = f"CROSS JOIN {search.table} AS record ON record.id = {fts}.rowid"
     table = f"{fts} {record}" if joined or "record." in condition else fts
-    found = any(any_of) or search.query.required
+    found = any(any_of) or any(each.required for each in search.query.wordings)
     match = search.match(*any_of) if found else _NOTHING
     return f"FROM {table} WHERE {fts} MATCH ? AND ({condition})", [match, *parameters]
 

@@ -3,17 +3,19 @@
 import math
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
-from memsvc.adapters.sqlite.fulltext import match
+from memsvc.adapters.sqlite.fulltext import match, named
 from memsvc.adapters.sqlite.fulltext.index_words import tag
 from memsvc.adapters.sqlite.labels import matching_file_labels
 from memsvc.core.filters import FIELDS, Filter
+from memsvc.core.naming.commits import Commit
 from memsvc.core.query import Query
 from memsvc.core.records import SHAPES, Kind
+from memsvc.core.words import EVERYDAY_VERBS, VAGUE_WORDS
 
 MAX_FREQUENCIES: Final = 50_000
 """Maximum cached document frequencies, some 5 MB."""
@@ -81,8 +83,25 @@ class TextSearch:
         return SHAPES[self.kind].table
 
     def match(self, *any_of: Iterable[str]) -> str:
-        """The MATCH string within the scope."""
+        """The MATCH string within the scope; with several wordings, of all that they match."""
+        if self.query.also:
+            return " OR ".join(f"({each})" for each in self._alternatives())
         return match.match(self.query, *any_of, tags=self.scope.tags, title=SHAPES[self.kind].title)
+
+    def _alternatives(self) -> Iterator[str]:
+        """The MATCH strings of the wordings; those of plain words alone share one, so that no word
+        is looked up twice.
+        """
+        plain: dict[Query, dict[str, None]] = {}
+        for wording in (replace(self, query=each) for each in self.query.wordings):
+            query = wording.query
+            if query.required:
+                yield wording.match(list(wording.idfs))
+            elif wording.idfs:
+                limits = Query(excluded=query.excluded, excluded_filters=query.excluded_filters)
+                plain.setdefault(limits, {}).update(dict.fromkeys(wording.idfs))
+        for limits, clauses in plain.items():
+            yield replace(self, query=limits).match(list(clauses))
 
     def tagged(self) -> str:
         """The MATCH string for all records with the tags of the scope."""
@@ -90,14 +109,17 @@ class TextSearch:
 
     @cached_property
     def required(self) -> list[str]:
-        """The expressions of phrases and title words."""
+        """The expressions of phrases and title words; an author is no matter of degree."""
         title = SHAPES[self.kind].title
-        return [match.expression(term, title) for term in self.query.required]
+        wordings = self.query.wordings
+        terms = dict.fromkeys(term for each in wordings for term in each.required)
+        return [match.expression(term, title) for term in terms if not term.author]
 
     @cached_property
     def clauses(self) -> tuple[str, ...]:
         """The expressions of the plain words."""
-        return match.clauses(self.query)
+        found = (match.clauses(each) for each in self.query.wordings)
+        return tuple(dict.fromkeys(clause for clauses in found for clause in clauses))
 
     @cached_property
     def idfs(self) -> dict[str, float]:
@@ -106,11 +128,40 @@ class TextSearch:
         return {clause: self.idf_of(clause) for number, clause in counted if number}
 
     @cached_property
+    def telling(self) -> dict[str, float]:
+        """The idfs of the words that rank: all but what says little in a question.
+
+        That is vague words, and everyday verbs that are rarer than the subject is on average: in a
+        project about `pyproject.toml`, "start" is the rarest word of "when did we start using
+        pyproject.toml". Verbs that are more common do help: without any, conversations lose .006
+        nDCG@10.
+        """
+        if not match.is_question(self.query):
+            return self.idfs
+        said = {clause: clause.strip('"') for clause in self.idfs}
+        telling = {
+            clause: idf for clause, idf in self.idfs.items() if said[clause] not in VAGUE_WORDS
+        }
+        subject = [idf for clause, idf in telling.items() if said[clause] not in EVERYDAY_VERBS]
+        common = sum(subject) / len(subject) if subject else math.inf
+        kept = {
+            clause: idf
+            for clause, idf in telling.items()
+            if idf <= common or said[clause] not in EVERYDAY_VERBS
+        }
+        return kept or self.idfs
+
+    @cached_property
     def known_share(self) -> float:
         """The share, weighted by idf, of the plain words that occur in any record at all."""
         asked = {f'"{token}"' for token in match.token_sequence(self.query)} & set(self.clauses)
         known = sum(self.idf_of(clause) for clause in asked if self.count_of(clause))
         return known / sum(self.idf_of(clause) for clause in asked) if known else 1.0
+
+    @cached_property
+    def named(self) -> dict[int, list[Commit]]:
+        """The records that the query names, each with the hashes that name it."""
+        return named.named_by(self)
 
     def count_of(self, expression: str) -> int:
         """The number of records with an expression, inside or outside the scope."""

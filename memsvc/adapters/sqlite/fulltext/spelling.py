@@ -11,6 +11,7 @@ from rapidfuzz.distance import OSA
 from memsvc.adapters.sqlite.fulltext.bonuses import spaced
 from memsvc.adapters.sqlite.fulltext.match import clauses
 from memsvc.adapters.sqlite.fulltext.search import TOKENIZER, TextSearch
+from memsvc.core.naming.commits import is_hash
 from memsvc.core.query import Query, Term
 
 MAX_CORRECTED: Final = 2
@@ -33,9 +34,14 @@ def suggest(search: TextSearch) -> list[str]:
     short.
     """
     typed = clauses(replace(search.query, words=_typed_words(search.query)))
-    absent = [c.strip('"') for c in typed if " " not in c and not search.count_of(c)]
+    absent = [c.strip('"') for c in typed if _is_word(c) and not search.count_of(c)]
     found = [word for each in absent[:MAX_CORRECTED] for word in _nearest(search, each)]
     return list(dict.fromkeys(found))
+
+
+def _is_word(clause: str) -> bool:
+    """Whether an expression is one whole word, and no hash: hashes are similar by chance."""
+    return " " not in clause and clause.endswith('"') and not is_hash(clause.strip('"'))
 
 
 def _typed_words(query: Query) -> tuple[Term, ...]:

@@ -1,0 +1,1 @@
+"""Stretches of time, and dates in English words."""

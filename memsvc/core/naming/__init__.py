@@ -1,0 +1,1 @@
+"""How people name things: commits, issues, versions."""

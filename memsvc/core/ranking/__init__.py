@@ -1,0 +1,1 @@
+"""What ranking knows beyond words: wordings, chores, twins, and records of one work session."""
