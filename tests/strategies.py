@@ -104,6 +104,7 @@ VALUES: dict[str, st.SearchStrategy[object]] = {
     "concepts": st.one_of(st.lists(st.just("gotcha"), max_size=1), st.just("pattern,trade-off")),
     "files": st.lists(st.sampled_from(["src/payments", "*.ts", "a, b", " "]), max_size=2),
     "kinds": st.lists(st.sampled_from([*Kind, "observation,prompt", "memory"]), max_size=2),
+    "also": st.lists(st.sampled_from(["billed twice", "a, b", " ", "type:x", "-x"]), max_size=7),
     "explain": st.one_of(st.booleans(), st.sampled_from(["0", "1", "yes"])),
     "dateStart": st.sampled_from(["2026-10-13", "7d", "6mo", 1_790_000_000, "2026-13-45"]),
     "dateEnd": st.sampled_from(["2026-10-13", "1d", 1_790_000_000_000, "never"]),

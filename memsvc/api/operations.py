@@ -286,7 +286,7 @@ OPERATIONS: tuple[Operation, ...] = (
         argument="query",
         tool=Tool(
             "search",
-            "Start here. Returns an index: ref, date, type, title, tokens to read.",
+            "Start here. Returns an index: ref, date, type, title, cost.",
         ),
     ),
     Operation(

@@ -208,7 +208,7 @@ def seldom(members: Fields) -> Fields:
     return members
 
 
-SYNTAX = 'words to look for; "a phrase", -without, prefix*, title:word, file:path, type:bugfix'
+SYNTAX = 'words; "a phrase", -without, prefix*, title:word, file:path, type:bugfix'
 
 
 def query(*, required: bool, description: str = SYNTAX) -> Fields:
@@ -217,9 +217,7 @@ def query(*, required: bool, description: str = SYNTAX) -> Fields:
 
 def also() -> Fields:
     """The other wordings of a query."""
-    description = (
-        f"another wording, ranked by itself and summed; up to {MAX_WORDINGS}, no filters in it"
-    )
+    description = f"up to {MAX_WORDINGS} other wordings, no filters"
     too_many = f"allowed: at most {MAX_WORDINGS}"
     return {
         "also": Wordings(
@@ -286,7 +284,7 @@ def depth() -> Fields:
 
 
 def budget(default: int | None = None, ceiling: int | None = None) -> Fields:
-    description = "maximum tokens in the answer"
+    description = "maximum tokens"
     description += f"; never more than {ceiling}" if ceiling else ""
     return {"max_tokens": number(description, default, MIN_BUDGET, 1_000_000)}
 
@@ -296,10 +294,10 @@ def limit(description: str, default: int | None, high: int) -> Fields:
 
 
 def dates() -> Fields:
-    days = f"only the last N days, or all; with a query the last {DEFAULT_DAYS} come first"
+    days = f"last N days, or all; with a query the last {DEFAULT_DAYS} come first"
     members: Fields = {
         "dateStart": DateField(metadata={"description": f"earliest date: {FORMS}"}),
-        "dateEnd": DateField(metadata={"description": "latest date; a day counts to its end"}),
+        "dateEnd": DateField(metadata={"description": "latest date, to its end"}),
         "days": Days(metadata={"description": days}),
     }
     return seldom({name: members[name] for name in members if name != "days"}) | members
@@ -330,7 +328,7 @@ def rendering() -> Fields:
 def paging() -> Fields:
     """The parameters of every search besides its query and its filters."""
     order = "default: relevance with a query, else date_desc"
-    explain = "1: explain each score"
+    explain = "1: explain scores"
     return {
         **limit("records per page", 20, 100),
         **seldom(
@@ -342,7 +340,7 @@ def paging() -> Fields:
         **answer_format(),
         **dates(),
         **budget(),
-        **seldom({"explain": choice(explain, "0", "0", "1")}),
+        **seldom({"explain": choice(explain, None, "0", "1")}),
     }
 
 
