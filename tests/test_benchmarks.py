@@ -185,6 +185,23 @@ def test_quality_finds_what_the_sets_ask_for(sets: Path) -> None:
     assert all(row["ndcg@10"] == 1 for row in rows.values())
 
 
+def test_quality_asks_without_and_with_other_wordings(sets: Path) -> None:
+    """Only the questions that have some are asked, in a row each."""
+    folder = sets / "wordings"
+    folder.mkdir()
+    ids = [
+        json.loads(line)["_id"] for line in (sets / "first/queries.jsonl").read_text().splitlines()
+    ]
+    lines = [{"_id": id, "also": ["other words"], "guess": "a sentence"} for id in ids[:1]]
+    (folder / "first.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    _, body = _run("quality", sets, "--semantic", "off", "--also", folder)
+    rows = [row for row in body["quality"] if "p50 ms" in row]
+    assert [row["set"] for row in rows] == ["first", "first also="]
+    assert [row["queries"] for row in rows] == [1, 1]
+    assert rows[1]["hit@10"] == 1
+    assert rows[1]["p50 / one wording"] > 0
+
+
 def test_quality_fails_below_a_floor(sets: Path) -> None:
     """A floor that cannot be reached is reported by name, with the exit code."""
     floors = sets / "floors.json"

@@ -159,6 +159,20 @@ def test_an_empty_index_finds_nothing_and_stands_at_zero(index: SemanticIndex) -
     assert (ids(index), index.count(), index.position()) == ([], 0, 0)
 
 
+@pytest.mark.parametrize("selection", [Filter(), Filter(since=5)])
+def test_several_vectors_are_answered_each_as_if_alone(
+    index: SemanticIndex, selection: Filter
+) -> None:
+    angles = [(number % 20, 7 - number % 15, number % 3) for number in range(1, 400)]
+    index.upsert([made(n, unit(*angle), at=n % 9) for n, angle in enumerate(angles, 1)])
+    sought = [unit(1), unit(-1, 3), unit(1)]
+    found = index.nearest_each(Kind.OBSERVATION, sought, 5, selection)
+    alone = [index.nearest(Kind.OBSERVATION, vector, 5, selection) for vector in sought]
+    assert found == alone
+    assert found[0] == found[2] != found[1]
+    assert index.nearest_each(Kind.PROMPT, sought, 5, selection) == [[], [], []]
+
+
 def test_the_nearest_come_first_with_their_cosines(index: SemanticIndex) -> None:
     index.upsert([made(1, unit(0, 1)), made(2, unit(1)), made(3, unit(1, 1)), made(4, unit(-1))])
     found = index.nearest(Kind.OBSERVATION, unit(1), 10, Filter())
