@@ -1,7 +1,7 @@
 """Ranks the candidates of a search by full text, semantic similarity and recency."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from operator import mul
 from typing import Final
@@ -11,7 +11,7 @@ from memsvc.application.services import Services
 from memsvc.core.errors import SemanticUnavailable
 from memsvc.core.filters import Filter
 from memsvc.core.fusion import Fused, fuse
-from memsvc.core.ports.store import Hit
+from memsvc.core.ports.store import Hit, Title
 from memsvc.core.query import Query, plain_text
 from memsvc.core.ranking.chores import asks_for_chores, put_behind
 from memsvc.core.ranking.companions import lift_companions
@@ -31,13 +31,14 @@ class Ranking:
     """The candidates, best first, and how they were found.
 
     `added` are the candidates without any word of the query; `degraded` says why the ranking is
-    incomplete.
+    incomplete. `titles` are those of the candidates, which are read once for all that needs them.
     """
 
     hits: list[Hit]
     strategy: str = "fulltext"
     added: frozenset[Ref] = frozenset()
     degraded: str = ""
+    titles: Mapping[Ref, Title] = field(default_factory=dict)
 
     @property
     def notes(self) -> dict[str, str]:
@@ -135,11 +136,15 @@ def _ranked(services: Services, request: SearchRequest, found: Sequence[Candidat
     named = {ref for each in found for ref, hit in each.lexical.items() if hit.named}
     hits = [replace(hit, named=True) if hit.ref in named else hit for hit in hits]
     lag = services.semantic.missing() if services.semantic and is_hybrid else ""
+    titles = services.store.titles(hit.ref for hit in hits)
+    if not asks_for_chores(request.query):
+        hits = _chores_behind(hits, titles)
     return Ranking(
         _ordered(services, hits, request),
         "hybrid" if is_hybrid else "fulltext",
         frozenset(ref for each in fused for ref in each if ref not in matching),
         next((each.degraded for each in found if each.degraded), lag),
+        titles,
     )
 
 
@@ -158,8 +163,6 @@ def _matching(services: Services, request: SearchRequest, found: Sequence[Candid
 def _ordered(services: Services, hits: Iterable[Hit], request: SearchRequest) -> list[Hit]:
     """Best first, then newest first; of equally good ones, those from the future come last."""
     latest = services.latest
-    if not asks_for_chores(request.query):
-        hits = _chores_behind(services, list(hits))
 
     def place(hit: Hit) -> tuple[float, bool, int, Ref]:
         moment = hit.created_at_epoch
@@ -173,10 +176,10 @@ def _ordered(services: Services, hits: Iterable[Hit], request: SearchRequest) ->
     return named + boost_recent((hit for hit in best_first if not hit.named), start, latest)
 
 
-def _chores_behind(services: Services, hits: Sequence[Hit]) -> list[Hit]:
+def _chores_behind(hits: Iterable[Hit], titles: Mapping[Ref, Title]) -> list[Hit]:
     """The hits with the chores among them less relevant; a prompt asks, so it is none."""
-    refs = (hit.ref for hit in hits if hit.ref.kind is not Kind.PROMPT)
-    return put_behind(hits, services.store.titles(refs))
+    told = {ref: title for ref, title in titles.items() if ref.kind is not Kind.PROMPT}
+    return put_behind(hits, told)
 
 
 def _lexical(

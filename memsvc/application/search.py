@@ -148,8 +148,7 @@ def _twins(services: Services, ranking: Ranking, form: str) -> dict[Ref, tuple[R
     """
     if form == "full":
         return dict.fromkeys((hit.ref for hit in ranking.hits), ())
-    titles = services.store.titles(hit.ref for hit in ranking.hits)
-    return fold(ranking.hits, titles, services.store.records)
+    return fold(ranking.hits, ranking.titles, services.store.records)
 
 
 def _remaining(
