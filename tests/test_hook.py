@@ -89,24 +89,28 @@ def test_a_folder_without_a_name_shows_the_memories_of_all_projects(
     assert "# Memory · newest 1 of 1" in page(live.port, CLAUDE_PROJECT_DIR="/").stdout
 
 
-def test_a_worktree_shows_the_memories_of_its_repository(
-    live: Worker, page: Start, tmp_path: Path
-) -> None:
-    repository, worktree = tmp_path / "shop", tmp_path / "elsewhere"
+@pytest.fixture
+def git(page: Start, tmp_path: Path) -> list[str]:
+    """The git command in the folder shop of `page`, now a repository with a commit."""
+    repository = tmp_path / "shop"
     git = ["git", "-C", str(repository), "-c", "user.name=n", "-c", "user.email=e"]
     for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "first"]):
         subprocess.run([*git, *words], check=True)
+    return git
+
+
+def test_a_worktree_shows_the_memories_of_its_repository(
+    live: Worker, page: Start, git: list[str], tmp_path: Path
+) -> None:
+    worktree = tmp_path / "elsewhere"
     subprocess.run([*git, "worktree", "add", "-q", str(worktree)], check=True)
     assert "# Memory of shop" in page(live.port, CLAUDE_PROJECT_DIR=str(worktree)).stdout
 
 
 def test_a_renamed_clone_shows_the_memories_of_its_project(
-    live: Worker, page: Start, tmp_path: Path
+    live: Worker, page: Start, git: list[str], tmp_path: Path
 ) -> None:
-    repository, clone = tmp_path / "shop", tmp_path / "elsewhere"
-    git = ["git", "-C", str(repository), "-c", "user.name=n", "-c", "user.email=e"]
-    for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "first"]):
-        subprocess.run([*git, *words], check=True)
+    clone = tmp_path / "elsewhere"
     subprocess.run([*git, "clone", "-q", ".", str(clone)], check=True)
     head = subprocess.check_output([*git, "rev-parse", "HEAD"], text=True).strip()
     known = {"title": "first", "project": "shop", "source": "git:shop", "source_id": head}
